@@ -71,7 +71,9 @@ quick: $(VENV)/.dev  ## lint, types, unit tests and the contracts on SQLite: the
 	@./scripts/quick.sh $(BIN)/python
 
 .PHONY: types
-types: $(VENV)/.dev  ## generate the UI's types from the API's OpenAPI document
+types:  ## generate the UI's types from the API's OpenAPI document
+	@# Without `ui`: pages that use new types can't be built before the types are there.
+	@test -e $(VENV)/.dev || $(MAKE) --no-print-directory $(VENV)/.dev
 	@./scripts/check-ui.sh $(BIN)/python --write
 
 .PHONY: screenshots

@@ -22,8 +22,7 @@ class AdminUiHook(BuildHookInterface[Any]):
         return [build_ui.NODE] if build_ui.is_wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if build_ui.is_wanted():
-            build_ui.build()
+        build_ui.main([])
         if self.target_name == "wheel" and version == "standard":
             sbom.write(Path(self.root, SBOM))
             build_data["sbom_files"].append(SBOM)

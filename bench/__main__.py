@@ -1,4 +1,7 @@
-"""Measure everything and print one table: `make bench`, or `python -m bench NAME ...`."""
+"""Measure everything and print one table: `make bench`, or `python -m bench NAME ...`.
+
+`python -m bench compare CHECKOUT` compares the CPU of two versions instead.
+"""
 
 import argparse
 import sys
@@ -11,10 +14,12 @@ from bench import (
     api,
     attacks,
     command_line,
+    compare,
     imports,
     inventory,
     outage,
     scale,
+    search,
     stack,
     watch,
 )
@@ -25,6 +30,7 @@ BENCHES = {
     "inventory": inventory.measure,
     "api": api.measure,
     "scale": scale.measure,
+    "search": search.measure,
     "memory": inventory.measure_memory,
     "stack": stack.measure,
     "outage": outage.measure,
@@ -46,6 +52,8 @@ async def _measure(names: list[str]) -> list[Row]:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["compare"]:
+        compare.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", default=list(BENCHES), help=", ".join(BENCHES))
     names = parser.parse_args().names

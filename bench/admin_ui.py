@@ -7,8 +7,6 @@ python -m bench.admin_ui weight history    some parts only
 
 import argparse
 import asyncio
-import gzip
-import re
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,6 +18,7 @@ from statistics import median
 import uvloop
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
+from bench.admin_ui_lists import measure_lists
 from bench.admin_ui_visible import measure_visible
 from bench.api import free_port
 from bench.feeds import start_feed_server, write_feed
@@ -28,13 +27,12 @@ from bench.processes import PYTHON, ROOT, ProcessFailed, running, wait_for_url
 from bench.stack import running_server
 from bench.table import Row, print_table
 from servers.mongod import MongoServer
+from ui_weight import MOST_JS, first_loads
 from webloom.bootstrap.connections import open_whole
 from webloom.domain.import_run import Counts, ImportRun, Phase, Reading, RunStatus
 from webloom.settings import load_settings
 
-UI = ROOT / "src/webloom/_ui"
 HOST = "127.0.0.1"
-MOST_JS = 200_000  # bytes, gzip
 MOST_SETUP = 90.0  # seconds
 HEALTH_SECONDS = 15.0  # between two questions of an open page after the health
 OPEN_PAGES = 200
@@ -42,7 +40,6 @@ ITEMS = 60_000
 ROUNDS = 3
 FEW, MANY = 100, 100_000  # runs
 REQUESTS = 400
-_SCRIPTS = re.compile(r'<script (?![^>]*nomodule)[^>]*src="/([^"]+)"', re.IGNORECASE)
 
 
 async def _install(folder: Path) -> list[Row]:
@@ -87,18 +84,13 @@ def _written(clone: Path) -> dict[Path, int]:
 
 
 async def _weight(_: Path) -> list[Row]:
-    """All scripts that a page names in its HTML; old browsers' extra one apart."""
-    heaviest, bytes_of = "", 0
-    for page in UI.rglob("*.html"):
-        names = set(_SCRIPTS.findall(page.read_text(encoding="utf-8")))
-        weight = sum(len(gzip.compress((UI / name).read_bytes(), 6)) for name in names)
-        if weight > bytes_of:
-            heaviest, bytes_of = page.relative_to(UI).as_posix(), weight
+    sizes = first_loads()
+    heaviest = max(sizes, key=lambda page: sizes[page])
     return [
         Row(
             measure=f"JS of the first load, gzip, heaviest page ({heaviest})",
             unit="kB",
-            webloom=bytes_of / 1000,
+            webloom=sizes[heaviest] / 1000,
             peer="the limit",
             peer_value=MOST_JS / 1000,
             must=1.0,
@@ -270,6 +262,7 @@ PARTS: dict[str, Callable[[Path], Awaitable[list[Row]]]] = {
     "install": _install,
     "weight": _weight,
     "visible": measure_visible,
+    "lists": measure_lists,
     "listeners": _listeners,
     "history": _history,
 }

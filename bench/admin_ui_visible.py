@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +18,7 @@ from browser.site import Site, feed, product, served_site
 from servers.private import program
 
 MOST_MS = 500.0  # until a change is seen
-CHANGES = 20
+CHANGES = 60  # of each kind
 LOOK_SECONDS = 0.02  # between two looks at a record or a run
 
 
@@ -32,7 +33,7 @@ class _Change:
 async def measure_visible(folder: Path) -> list[Row]:
     """From a change in the store to an open page, by the clock of this machine."""
     chromium = program("Chromium", "apt-get install chromium", "chromium", "chromium-browser")
-    rows = []
+    all_of: dict[str, list[float]] = {}
     async with webloom_up(folder / "data") as system, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium)
         for what, changes in (
@@ -42,23 +43,37 @@ async def measure_visible(folder: Path) -> list[Row]:
         ):
             page = await browser.new_page(bypass_csp=True)  # to look at it by a script of ours
             with served_site() as site:
-                took = [
+                all_of[what] = [
                     await _until_shown(page, change) async for change in changes(system, site, page)
                 ]
             await page.close()
-            rows.append(
-                Row(
-                    measure=f"{what} until an open page shows it, slowest of {CHANGES}",
-                    unit="ms",
-                    webloom=max(took),
-                    peer="the limit",
-                    peer_value=MOST_MS,
-                    must=1.0,
-                    lower_is_better=True,
-                )
-            )
         await browser.close()
-    return rows
+    return [row for what, took in all_of.items() for row in _rows(what, took)]
+
+
+def _rows(what: str, took: list[float]) -> list[Row]:
+    return [
+        Row(
+            measure=f"{what}: shown by an open page within {MOST_MS:.0f} ms",
+            unit="of them",
+            webloom=sum(each < MOST_MS for each in took),
+            peer="all",
+            peer_value=CHANGES,
+            must=1.0,
+        ),
+        *(
+            Row(
+                measure=f"{what} until an open page shows it, {which} of {CHANGES}",
+                unit="ms",
+                webloom=value,
+                peer="the limit",
+                peer_value=MOST_MS,
+                must=None,
+                lower_is_better=True,
+            )
+            for which, value in (("median", median(took)), ("slowest", max(took)))
+        ),
+    ]
 
 
 async def _until_shown(page: Page, change: _Change) -> float:
@@ -91,7 +106,8 @@ async def _records(system: System, site: Site, page: Page) -> AsyncIterator[_Cha
             while record["status"] != "COMPLETED":
                 await asyncio.sleep(LOOK_SECONDS)
                 record = await _ask(session, "GET", path)
-            yield _Change(shown=url, stored=_milliseconds(record["updated_at"]))
+            shown = f"/inventory/record?{urlencode({'url': url})}"
+            yield _Change(shown=shown, stored=_milliseconds(record["updated_at"]))
 
 
 async def _versions(system: System, site: Site, page: Page) -> AsyncIterator[_Change]:
@@ -136,10 +152,9 @@ _NOTE_CHANGES = """() => {
   const look = () => {
     const now = Date.now();
     for (const heading of document.querySelectorAll('h2')) window.seen[heading.innerText] ??= now;
-    for (const link of document.querySelectorAll('tr a')) {
-      if (!/completed|partial|failed/.test(link.closest('tr').innerText)) continue;
+    for (const link of document.querySelectorAll('[role=row] a')) {
+      if (!/completed|partial|failed/.test(link.closest('[role=row]').innerText)) continue;
       window.seen[link.getAttribute('href')] ??= now;
-      window.seen[link.textContent] ??= now;
     }
   };
   look();

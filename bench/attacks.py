@@ -108,7 +108,7 @@ ATTACKS: dict[str, Attack] = {
     "1,100 idle connections": _idle,
     "200 clients that don't read 7.5 MB": _unread,
     "200 clients that don't read a version of 7.5 MB": _unread_versions,
-    "1,000 event streams that nobody reads": _streams,
+    "1,000 unread event streams": _streams,
     "4 bodies of 5.5 million objects": _objects,
     "4 bodies of 5.5 million texts": _addresses,
     "guessing keys on 100 connections": _guesses,
@@ -195,8 +195,8 @@ async def _store_large_version(port: int, env: dict[str, str]) -> None:
 
 async def _store_large_record(data_dir: Path) -> None:
     async with open_services(load_settings({"WEBLOOM_DATA_DIR": str(data_dir)})) as services:
-        asked = FetchRequest(url=LARGE, request_id="1")
-        attempt = await services.store.begin_attempt(asked, lease=15)
+        request = FetchRequest(url=LARGE, request_id="1")
+        attempt = await services.store.begin_attempt(request, lease=15)
         if not isinstance(attempt, Attempt):
             raise AssertionError(attempt)
         page = Received(

@@ -2,8 +2,8 @@
 
     python -m bench.feeds write PATH --items 200000
 
-A feed is a file in a folder. `/checked/NAME` serves it with an ETag and answers 304 to whoever has
-it already; `/plain/NAME` always sends it whole, without anything to check it by.
+A feed is a file in a folder. `/checked/NAME` serves it with an ETag and answers 304 to a client
+that has it already; `/plain/NAME` always sends it whole, without anything to check it by.
 """
 
 import argparse

@@ -136,7 +136,7 @@ async def _worker(env: dict[str, str], ended: asyncio.Event) -> None:
 async def _until_left(services: Services, pages: int, most: int) -> int:
     """Wait until so many pages or fewer are not yet stored."""
     while True:
-        left = pages - (await services.store.count_by_status())[Status.COMPLETED]
+        left = pages - (await services.records.count_by_status())[Status.COMPLETED]
         if left <= most:
             return left
         await asyncio.sleep(0.25)

@@ -23,7 +23,7 @@ import uvloop
 
 from bench.processes import split_url
 
-_RECONNECT_SECONDS = 0.02  # after a refused connection, so that it is no hot loop
+_RECONNECT_SECONDS = 0.02  # after a refused connection, so that it does not spin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class LoadResult:
     statuses: dict[str, int]  # keyed by status code
     p50_ms: float
     p99_ms: float
-    errors: int  # connections refused or lost, and answers that are no HTTP
+    errors: int  # connections refused or lost, and responses that are not HTTP
     cpu_seconds: float  # of the generator: near `seconds` means that it was the bottleneck
 
 
@@ -69,7 +69,7 @@ class Answer:
         self._pending = b""  # the part of a head, or of a chunk's size, that has come so far
 
     def feed(self, data: bytes) -> bool:
-        """Whether the response is complete with this. Raises ValueError if it is no HTTP."""
+        """Whether the response is complete with this. Raises ValueError if it is not HTTP."""
         if not self._in_body:
             if self._pending:
                 data = self._pending + data
@@ -278,14 +278,14 @@ def read_requests(path: Path) -> list[Request]:
     return targets
 
 
-def _targets(asked: argparse.Namespace) -> list[Request]:
-    if asked.requests is not None:
-        return read_requests(asked.requests)
-    _, _, path = split_url(asked.url)
-    if asked.bodies is None:
-        return [Request(method=asked.method, path=path)]
-    bodies = asked.bodies.read_text(encoding="utf-8").splitlines()
-    return [Request(method=asked.method, path=path, body=body) for body in bodies]
+def _targets(options: argparse.Namespace) -> list[Request]:
+    if options.requests is not None:
+        return read_requests(options.requests)
+    _, _, path = split_url(options.url)
+    if options.bodies is None:
+        return [Request(method=options.method, path=path)]
+    bodies = options.bodies.read_text(encoding="utf-8").splitlines()
+    return [Request(method=options.method, path=path, body=body) for body in bodies]
 
 
 def main() -> None:
@@ -297,17 +297,17 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--total", type=int)
-    asked = parser.parse_args()
-    targets = _targets(asked)
+    options = parser.parse_args()
+    targets = _targets(options)
     if not targets:
         parser.error("there is no request to send")
     result = uvloop.run(
         run_load(
-            asked.url,
+            options.url,
             targets,
-            connections=asked.connections,
-            seconds=asked.seconds,
-            total=asked.total,
+            connections=options.connections,
+            seconds=options.seconds,
+            total=options.total,
         )
     )
     print(json.dumps(asdict(result)), flush=True)

@@ -39,7 +39,7 @@ class Judged(NamedTuple):
 
 
 def judge_pages(folder: Path = PAGES, *, only_visible: bool = False) -> Iterator[Judged]:
-    """With only_visible, as if the pages told machines nothing of prices."""
+    """With only_visible, as if the pages had no prices for machines."""
     truths: dict[str, dict[str, Any]] = json.loads((folder / "truth.json").read_text())
     for name, truth in sorted(truths.items()):
         body = gzip.decompress((folder / f"{name}.html.gz").read_bytes())

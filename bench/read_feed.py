@@ -1,4 +1,4 @@
-"""A feed's file through Webloom's reader, whose batches nobody takes.
+"""A feed's file through Webloom's reader, whose batches are dropped.
 
     python -m bench.read_feed --feed PATH
 

@@ -11,7 +11,7 @@ from webloom.domain.storage_event import StorageEvent
 from webloom.parsing.pages.page import ParsedPage
 from webloom.parsing.storage_event import encoded, event_of
 
-PAGES_OF_JOB = 10
+PAGES_OF_WATCH = 10
 _FIRST_TS = 1_767_225_600_000
 _STEP = 3_600_000  # milliseconds between two versions
 _RECEIVED = datetime(2026, 1, 2, tzinfo=UTC)
@@ -39,7 +39,7 @@ def messages(page: int, *, versions: int, size: int) -> list[bytes]:
         previous = price if last is not None else None
         price += Decimal(choose.randrange(-50, 60)) / 100
         message = {
-            "jobId": f"job-{page // PAGES_OF_JOB}",
+            "jobId": f"job-{page // PAGES_OF_WATCH}",
             "url": url,
             "parsed": msgspec.to_builtins(now),
             "classification": {"type": "product", "confidence": 0.9, "reasons": ["it has a price"]},

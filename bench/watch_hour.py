@@ -29,7 +29,7 @@ from webloom.bootstrap.services import Services
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import RunStatus, WatchConfig, WatchRun
 from webloom.ports.page_storage import Usage
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 
 DUE = 100_000
 HOUR = 3600.0
@@ -209,7 +209,7 @@ async def _runs(services: Services) -> Sequence[WatchRun]:
     found: list[WatchRun] = []
     cursor = None
     while True:
-        some, cursor = await services.watch_runs.runs(RunFilter(), limit=500, cursor=cursor)
+        some, cursor = await services.watch_run_listing.runs(RunFilter(), limit=500, cursor=cursor)
         found += some
         if cursor is None:
             return found

@@ -31,12 +31,12 @@ class Kind(Enum):
     TEXT_CHANGED = "another text"
     PRICE_CHANGED = "another text and price"
     NOT_MODIFIED = "304"
-    TOKEN_CHANGED = "other bytes, of which nothing is read"
+    TOKEN_CHANGED = "other bytes, which nothing reads"
     SAME = "the same bytes"
 
 
 def kind_of(number: int) -> Kind:
-    """5 % have changed, 25 % are answered 304, 20 % differ where nobody looks."""
+    """5 % have changed, 25 % are answered 304, 20 % differ in what is not compared."""
     place = number % 20
     if place == 0:
         return Kind.PRICE_CHANGED if number % 40 == 0 else Kind.TEXT_CHANGED

@@ -22,7 +22,7 @@ from bench.processes import PYTHON, running
 from bench.stack import _indexes as indexes_of
 from bench.stack import running_server
 from bench.table import Row
-from bench.watch_events import PAGES_OF_JOB, event, messages
+from bench.watch_events import PAGES_OF_WATCH, event, messages
 from servers.mongod import MongoServer
 from servers.rabbitmq import RabbitServer
 from webloom.bootstrap.connections import open_services
@@ -113,7 +113,7 @@ class _Writes:
     page: Document
     snapshot: Document
     price: Document
-    log: Document | None  # a first version is no change
+    log: Document | None  # a first version is not a change
 
 
 async def _writes(client: Client, database: str) -> list[_Writes]:
@@ -211,7 +211,7 @@ async def _at_least(wanted: int, collection: Any) -> int:
 
 async def measure_versions(folder: Path) -> list[Row]:
     """What a page of 100 KB takes that changes a little from version to version."""
-    page = PAGES_OF_JOB
+    page = PAGES_OF_WATCH
     events = [event(each) for each in messages(page, versions=KEPT_VERSIONS, size=KEPT_BYTES)]
     compressor = zstandard.ZstdCompressor(level=LEVEL)
     whole = sum(len(compressor.compress(canonical(each.parsed))) for each in events)

@@ -154,7 +154,7 @@ class _Delivery:
     async def retry(self, after: float = 0.0) -> None:
         raise RuntimeError(f"the check could not be made: {self.body.decode()}")
 
-    async def bury(self, reason: str) -> None:
+    async def dead_letter(self, reason: str) -> None:
         raise RuntimeError(reason)
 
 

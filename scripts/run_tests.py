@@ -19,9 +19,8 @@ TESTS_FAILED = 1  # as pytest says it: they ran, and some failed
 
 
 def workers() -> int:
-    """Three for each core: with two, half of the CPU time was idle, because tests wait for the
-    processes that they start. Each worker has servers of its own, so that more than eight would
-    take much memory."""
+    """Three for each core: tests wait most of their time for the processes that they start. Each
+    worker has servers and a browser of its own, which take time to start and much memory."""
     return min(3 * len(os.sched_getaffinity(0)), 8)
 
 

@@ -106,17 +106,17 @@ def _installed_licence(package: Locked) -> str | None:
     if package.ecosystem != "PyPI":
         return None
     try:
-        told = importlib.metadata.metadata(package.name)
+        found = importlib.metadata.metadata(package.name)
     except importlib.metadata.PackageNotFoundError:
         return None
-    if told["Version"] != package.version:
+    if found["Version"] != package.version:
         return None
     approved = "License :: OSI Approved :: "
-    classifiers = [each for each in told.get_all("Classifier") or () if each.startswith(approved)]
+    classifiers = [each for each in found.get_all("Classifier") or () if each.startswith(approved)]
     for given in (
-        *(told.get_all("License-Expression") or ()),
+        *(found.get_all("License-Expression") or ()),
         *(each.removeprefix(approved) for each in classifiers),
-        *(told.get_all("License") or ()),
+        *(found.get_all("License") or ()),
     ):
         if name := str(given).partition("\n")[0].strip():
             return name

@@ -15,7 +15,7 @@ readonly SETTINGS=(/etc/ssl/certs/ca-certificates.crt /etc/pip.conf /etc/npmrc
     "$HOME/.npmrc" "$HOME/.pip" "$HOME/.config/pip")
 readonly VARIABLES='^(PIP_|NPM_CONFIG_|npm_config_|NODE_EXTRA_CA_CERTS|SSL_CERT_|https?_proxy|HTTPS?_PROXY|no_proxy|NO_PROXY)'
 
-# In namespaces of its own, where nobody else's servers are: mounts, processes and the network, which
+# In namespaces of its own, without servers of others: mounts, processes and the network, which
 # is a loopback interface, end with it.
 if [ "${2:-}" = --inside ]; then
     work="$3"

@@ -35,7 +35,7 @@ install_packages() {
     if [ -e "$POLICY" ] && ! grep -qxF "$OURS" "$POLICY"; then
         local answer=0
         "$POLICY" redis-server start || answer=$?
-        [ "$answer" = 101 ] || exit 3 # somebody's policy, and it would start them
+        [ "$answer" = 101 ] || exit 3 # a local policy, and it would start them
     else
         trap 'rm -f "$POLICY"' EXIT
         printf '#!/bin/sh\n%s\nexit 101\n' "$OURS" >"$POLICY"

@@ -180,12 +180,12 @@ class Filter:
 def groups() -> dict[str, set[str]]:
     """systemd's names for groups of system calls."""
     found: dict[str, set[str]] = {}
-    told = subprocess.run(
+    reported = subprocess.run(
         ("systemd-analyze", "--no-pager", "syscall-filter"),
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     name = ""
-    for line in told.splitlines():
+    for line in reported.splitlines():
         if line.startswith("@"):
             name = line.strip()
             found[name] = set()

@@ -38,6 +38,8 @@ settings.load_profile(os.environ.get("WEBLOOM_TESTS_EXAMPLES", "same"))
 # A shell ignores it for what it starts in the background, and so would every process of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+gc.disable()  # until everything is collected
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Fault tests wait most of their time. Between the modules of the other tests, they leave the
@@ -57,6 +59,7 @@ def pytest_collection_finish() -> None:
     """What was collected lives until the end: the garbage collector need not look at it again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _shares_fixtures(item: pytest.Item) -> Path:
@@ -73,14 +76,14 @@ def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedS
 
 @pytest.fixture
 def mongod(shared_servers: SharedServers) -> MongoServer:
-    server = shared_servers.get("mongod", MongoServer)
+    server = shared_servers.get("mongodb", MongoServer)
     assert isinstance(server, MongoServer)
     return server
 
 
 @pytest.fixture
 def replica_set(shared_servers: SharedServers) -> MongoServer:
-    server = shared_servers.get("replica-set", MongoServer, replica_set="rs0")
+    server = shared_servers.get("replicas", MongoServer, replica_set="rs0")
     assert isinstance(server, MongoServer)
     return server
 
@@ -94,6 +97,6 @@ def rabbitmq(shared_servers: SharedServers) -> RabbitServer:
 
 @pytest.fixture
 def redis_server(shared_servers: SharedServers) -> RedisServer:
-    server = shared_servers.get("redis", RedisServer)
+    server = shared_servers.get("bullmq", RedisServer)
     assert isinstance(server, RedisServer)
     return server

@@ -1,7 +1,5 @@
-"""`webloom COMMAND` in a fork of a process that has imported webloom: most of its start is saved.
-
-What a test changes in webloom before it starts, and what is started through another program, needs
-a process of its own.
+"""`webloom COMMAND`, or a program that uses webloom, in a fork of a process that has imported it:
+most of its start is saved. What is started through another program needs a process of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from tempfile import TemporaryFile
 from threading import Lock
 from typing import BinaryIO
 
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 WARM = Path(__file__).with_name("warm_process.py")
 # A process that has imported aiohttp goes on trusting those whom it trusted then.
@@ -31,25 +29,25 @@ TRUSTED_BY_ALL = os.environ.get(TRUSTED)
 class Fork:
     """What `subprocess.Popen` tells of a process and can do to it."""
 
-    def __init__(self, arguments: Sequence[str], pid: int, told: socket.socket) -> None:
+    def __init__(self, arguments: Sequence[str], pid: int, reported: socket.socket) -> None:
         self.args = arguments
         self.pid = pid
         self.returncode: int | None = None
-        self._told = told
+        self._sent_lines = reported
         self._lock = Lock()
 
     def poll(self) -> int | None:
         with self._lock:
             if self.returncode is None:
                 with suppress(BlockingIOError):
-                    self.returncode = int(self._told.recv(100))
-                    self._told.close()
+                    self.returncode = int(self._sent_lines.recv(100))
+                    self._sent_lines.close()
             return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         if self.poll() is None:
             waiting = select.poll()
-            waiting.register(self._told, select.POLLIN)
+            waiting.register(self._sent_lines, select.POLLIN)
             waiting.poll(None if timeout is None else timeout * 1000)
         if (code := self.poll()) is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
@@ -66,29 +64,49 @@ class Fork:
 Service = Fork | subprocess.Popen[bytes]
 
 
-def start_webloom(
-    *arguments: str, env: Mapping[str, str], folder: Path, stdin: int, stdout: int, stderr: int
+def start_fork(
+    program: str | Path,
+    *arguments: str,
+    env: Mapping[str, str],
+    folder: Path,
+    stdin: int,
+    stdout: int,
+    stderr: int,
 ) -> Fork:
-    told, tell = socket.socketpair()
+    """`program`: "webloom", or the path of a Python file."""
+    reported, tell = socket.socketpair()
     with tell:
-        order = {"arguments": arguments, "environment": dict(env), "folder": str(folder)}
+        order = {
+            "program": str(program),
+            "arguments": arguments,
+            "environment": dict(env),
+            "folder": str(folder),
+        }
         descriptors = [tell.fileno(), stdin, stdout, stderr]
         socket.send_fds(_warm.orders(), [json.dumps(order).encode()], descriptors)
-    told.settimeout(PATIENCE_SECONDS)
-    pid = int.from_bytes(told.recv(4))
-    told.setblocking(False)
-    return Fork(("webloom", *arguments), pid, told)
+    reported.settimeout(TIMEOUT_SECONDS)
+    pid = int.from_bytes(reported.recv(4))
+    reported.setblocking(False)
+    return Fork((str(program), *arguments), pid, reported)
 
 
-def start_service(*arguments: str, env: Mapping[str, str], folder: Path, log: Path) -> Service:
+def start_service(
+    *arguments: str,
+    env: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    program: str | Path = "webloom",
+) -> Service:
     """With all its output in the log."""
     with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
         if env.get(TRUSTED) != TRUSTED_BY_ALL:
-            command = (sys.executable, "-m", "webloom", *arguments)
+            started = ("-m", "webloom") if program == "webloom" else (str(program),)
+            command = (sys.executable, *started, *arguments)
             return subprocess.Popen(
                 command, env=env, cwd=folder, stdin=nothing, stdout=output, stderr=output
             )
-        return start_webloom(
+        return start_fork(
+            program,
             *arguments,
             env=env,
             folder=folder,
@@ -104,7 +122,8 @@ def run_command(
     """A command that ends by itself, in the home folder of the environment."""
     read, write = os.pipe()
     with TemporaryFile() as out, TemporaryFile() as err:
-        fork = start_webloom(
+        fork = start_fork(
+            "webloom",
             *map(str, arguments),
             env=env,
             folder=Path(env["HOME"]),
@@ -116,7 +135,7 @@ def run_command(
         with suppress(BrokenPipeError), os.fdopen(write, "wb", buffering=0) as input_:
             input_.write(stdin)
         try:
-            code = fork.wait(PATIENCE_SECONDS)
+            code = fork.wait(TIMEOUT_SECONDS)
         finally:
             fork.kill()
         return subprocess.CompletedProcess(fork.args, code, _text(out), _text(err))

@@ -86,10 +86,10 @@ def pytest_terminal_summary(
     tests: Counter[str] = Counter()
     advice: dict[str, str] = {}
     for report in terminalreporter.stats.get("skipped", ()):
-        for name, told in report.user_properties:
+        for name, reported in report.user_properties:
             if name == MISSING:
-                tests[told[0]] += 1
-                advice[told[0]] = told[1]
+                tests[reported[0]] += 1
+                advice[reported[0]] = reported[1]
     if tests:
         parts = [
             f"{name} ({count} test{'s'[: count > 1]}; {advice[name]})"

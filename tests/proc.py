@@ -15,8 +15,8 @@ def children_of(parent: int, *, running: bytes) -> list[int]:
 
 def states(process: int) -> set[str]:
     """Of its threads, by the kernel's letters."""
-    told = (_stat(task) for task in Path(f"/proc/{process}/task").iterdir())
-    return {fields[0] for fields in told if fields}
+    reported = (_stat(task) for task in Path(f"/proc/{process}/task").iterdir())
+    return {fields[0] for fields in reported if fields}
 
 
 def environment(process: int) -> bytes:
@@ -43,8 +43,8 @@ def forget_peak(process: int) -> None:
 
 
 def _memory(process: int, field: str) -> int:
-    told = Path(f"/proc/{process}/status").read_text().splitlines()
-    [line] = [line for line in told if line.startswith(f"{field}:")]
+    reported = Path(f"/proc/{process}/status").read_text().splitlines()
+    [line] = [line for line in reported if line.startswith(f"{field}:")]
     return int(line.split()[1]) * 1024
 
 

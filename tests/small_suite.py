@@ -33,7 +33,9 @@ def suite(tmp_path: Path) -> Path:
     """A project with the script and the plugin, and no tests yet."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(RUN_TESTS, tmp_path / "scripts")
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p outcomes -p no:asyncio\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = -p outcomes -p no:asyncio -p no:schemathesis\n"
+    )
     return tmp_path
 
 

@@ -10,11 +10,25 @@ also swaps the brokers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 from _pytest.mark.structures import ParameterSet
+
+from servers.mongod import MongoServer
+from servers.private import PrivateServer
+from servers.rabbitmq import RabbitServer
+from servers.redis import RedisServer
+
+SERVERS: dict[str, Callable[[Path], PrivateServer]] = {
+    "mongodb": MongoServer,
+    "replicas": partial(MongoServer, replica_set="rs0"),  # a replica set of one
+    "rabbitmq": RabbitServer,
+    "bullmq": RedisServer,
+}
 
 LARGE = [pytest.mark.thorough, pytest.mark.timeout(900)]  # a load that takes minutes
 
@@ -34,16 +48,23 @@ class HasTopology(Protocol):
     def name(self) -> str: ...
 
     @property
+    def server(self) -> str | None:
+        """Of SERVERS."""
+
+    @property
     def is_second_topology(self) -> bool: ...
 
 
 def each(adapters: Iterable[HasTopology]) -> list[ParameterSet]:
     """As the parameters of a fixture or a test."""
-    return [
-        pytest.param(
-            adapter,
-            id=adapter.name,
-            marks=[pytest.mark.thorough] if adapter.is_second_topology else [],
-        )
-        for adapter in adapters
-    ]
+    return [pytest.param(each, id=each.name, marks=marks(each)) for each in adapters]
+
+
+def marks(*adapters: HasTopology) -> list[pytest.MarkDecorator]:
+    """Of a test that runs over all of them."""
+    found = []
+    if any(each.is_second_topology for each in adapters):
+        found.append(pytest.mark.thorough)
+    if any(each.server is not None for each in adapters):
+        found.append(pytest.mark.on_server)
+    return found

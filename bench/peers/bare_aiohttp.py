@@ -37,10 +37,10 @@ def main() -> None:
     parser.add_argument("--site", required=True)
     parser.add_argument("--pages", type=int, default=10_000)
     parser.add_argument("--width", type=int, default=64)
-    asked = parser.parse_args()
-    urls = page_urls(asked.site, asked.pages)
+    options = parser.parse_args()
+    urls = page_urls(options.site, options.pages)
     cpu, start = time.process_time(), time.perf_counter()
-    pages = uvloop.run(fetch_all(urls, asked.width))
+    pages = uvloop.run(fetch_all(urls, options.width))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
     if pages != len(urls):
         raise SystemExit(f"only {pages} of {len(urls)} pages answered 200")

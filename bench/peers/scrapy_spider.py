@@ -109,18 +109,20 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--handler", choices=sorted(_HANDLERS), default="twisted")
     parser.add_argument("--loop", choices=("uvloop", "asyncio"), default="uvloop")
-    asked = parser.parse_args()
-    urls = page_urls(asked.site, asked.pages)
+    options = parser.parse_args()
+    urls = page_urls(options.site, options.pages)
     watch = Stopwatch()
     process = AsyncCrawlerProcess(
-        settings(width=asked.width, output=asked.output, handler=asked.handler, loop=asked.loop)
+        settings(
+            width=options.width, output=options.output, handler=options.handler, loop=options.loop
+        )
     )
     crawler = process.create_crawler(PageSpider)
     crawler.signals.connect(watch.opened, signals.spider_opened)
     crawler.signals.connect(watch.closed, signals.spider_closed)
     process.crawl(crawler, start_urls=urls)
     process.start()
-    pages = count_items(asked.output)
+    pages = count_items(options.output)
     if pages != len(urls):
         raise SystemExit(f"only {pages} of {len(urls)} pages were written")
     report = {

@@ -23,7 +23,15 @@ from pydantic import (
 from webloom.domain.errors import SettingsError
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
-from webloom.parsing.backend_url import BROKER_SCHEMES, SQLITE, STORE_SCHEMES, checked, shown
+from webloom.parsing.backend_url import (
+    BROKER_FORMS,
+    BROKER_SCHEMES,
+    SQLITE,
+    STORE_FORMS,
+    STORE_SCHEMES,
+    checked,
+    shown,
+)
 from webloom.parsing.web_origin import ANY, origin_of
 from webloom.private_files import NotTrusted, read_trusted
 
@@ -91,7 +99,6 @@ StoreUrl = Annotated[str | None, _url(STORE_SCHEMES)]
 BrokerUrl = Annotated[str | None, _url(BROKER_SCHEMES)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Addresses = Annotated[Texts, AfterValidator(_checked_addresses)]
-BROKER_FORMS = "amqp://user:password@host/, redis://host/0 or sqlite:///path/of/a/file"
 ADDRESS_FORMS = "addresses, networks or address:port, separated by commas"
 _SIZES = {1 << 50: "1 PiB", 1 << 40: "1 TiB", 1 << 30: "1 GiB", 1 << 20: "1 MiB"}
 
@@ -123,9 +130,7 @@ class Settings(BaseModel):
     host: str = _setting("127.0.0.1", "WEBLOOM_HOST", "the address to listen on", min_length=1)
     port: int = _number(8081, "WEBLOOM_PORT", 1, 65535, "a port")
     data_dir: Path = _setting(Path("data"), "WEBLOOM_DATA_DIR", "a folder for the database")
-    store: StoreUrl = _setting(
-        None, "WEBLOOM_STORE", "sqlite:///path/of/a/file or mongodb://user:password@host/"
-    )
+    store: StoreUrl = _setting(None, "WEBLOOM_STORE", STORE_FORMS)
     broker: BrokerUrl = _setting(None, "WEBLOOM_BROKER", BROKER_FORMS)
     broker_metadata_queue: BrokerUrl = _setting(None, "WEBLOOM_BROKER_METADATA_QUEUE", BROKER_FORMS)
     broker_import_feed: BrokerUrl = _setting(None, "WEBLOOM_BROKER_IMPORT_FEED", BROKER_FORMS)
@@ -241,6 +246,7 @@ class Settings(BaseModel):
     keep_changes_days: float = _days(30.0, "WEBLOOM_KEEP_CHANGES_DAYS")
     keep_runs_days: float = _days(14.0, "WEBLOOM_KEEP_RUNS_DAYS")
     keep_prices_days: float = _days(90.0, "WEBLOOM_KEEP_PRICES_DAYS")
+    keep_logs_days: float = _days(3.0, "WEBLOOM_KEEP_LOGS_DAYS")
     log_level: str = _setting(
         "info",
         "WEBLOOM_LOG_LEVEL",

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import NamedTuple
 
-from webloom_demo.site import Answer, Page
+from webloom_demo.site import Page, Response
 
 EDITIONS = 3
 LARGE = 5_000
@@ -40,12 +40,12 @@ class DemoFeed:
     path: str
     name: str
     about: str  # for the person who watches the demo
-    answers: Callable[[int], Answer]
+    responses: Callable[[int], Response]
     close_missing: bool = False
 
     @property
     def page(self) -> Page:
-        return Page(path=self.path, answers=self.answers)
+        return Page(path=self.path, responses=self.responses)
 
 
 class _Post(NamedTuple):
@@ -90,53 +90,53 @@ def demo_feeds() -> list[DemoFeed]:
             path="/jobs/loom.rss",
             name="Loom & Weft",
             about="RSS with job_listing fields; lists every open posting",
-            answers=_in_editions("application/rss+xml", _loom),
+            responses=_in_editions("application/rss+xml", _loom),
             close_missing=True,
         ),
         DemoFeed(
             path="/jobs/guild.atom",
             name="Weavers' guild",
             about="Atom; unchanged, and says so by its ETag",
-            answers=_unchanging("application/atom+xml", _guild()),
+            responses=_unchanging("application/atom+xml", _guild()),
         ),
         DemoFeed(
             path="/jobs/indeed.xml",
             name="Mills of the valley",
             about="Indeed's XML; some postings lack a title or come twice",
-            answers=_in_editions("application/xml", _mills),
+            responses=_in_editions("application/xml", _mills),
         ),
         DemoFeed(
             path="/jobs/market.rss",
             name="Flea market",
             about="broken RSS: bare &, unknown entities, control characters",
-            answers=_in_editions("text/xml", _market),
+            responses=_in_editions("text/xml", _market),
         ),
         DemoFeed(
             path="/jobs/all.xml",
             name="Everything everywhere",
             about=f"RSS of {LARGE:,} postings",
-            answers=_in_editions("application/rss+xml", _everything),
+            responses=_in_editions("application/rss+xml", _everything),
         ),
         DemoFeed(
             path="/jobs/",
             name="Notice board",
             about="a web page, not a feed",
-            answers=_unchanging("text/html; charset=utf-8", _notice_board()),
+            responses=_unchanging("text/html; charset=utf-8", _notice_board()),
         ),
     ]
 
 
-def _in_editions(content_type: str, make: Callable[[int], str]) -> Callable[[int], Answer]:
-    def answer(turn: int) -> Answer:
+def _in_editions(content_type: str, make: Callable[[int], str]) -> Callable[[int], Response]:
+    def response(turn: int) -> Response:
         body = make(turn % EDITIONS).encode()
-        return Answer(body=body, headers={"Content-Type": content_type})
+        return Response(body=body, headers={"Content-Type": content_type})
 
-    return answer
+    return response
 
 
-def _unchanging(content_type: str, text: str) -> Callable[[int], Answer]:
+def _unchanging(content_type: str, text: str) -> Callable[[int], Response]:
     headers = {"Content-Type": content_type, "ETag": '"first-and-only"'}
-    only = Answer(body=text.encode(), headers=headers)
+    only = Response(body=text.encode(), headers=headers)
     return lambda _: only
 
 

@@ -52,7 +52,7 @@ async def _import(
     started = [await services.start_import(feed.feed_id, "manual") for feed in feeds]
     run_ids = [each.run.run_id for each in started if each is not None]
     while not stop.is_set():
-        found = [await services.imports.runs.find(run_id) for run_id in run_ids]
+        found = [await services.imports.listed_runs.find(run_id) for run_id in run_ids]
         runs = [run for run in found if run is not None]
         if all(run.status is not RunStatus.RUNNING for run in runs):
             return runs

@@ -1,4 +1,4 @@
-"""What the demo tells as it goes on: for people in `demo_text`, for programs in `demo_json`."""
+"""What the demo tells as it continues: for people in `demo_text`, for programs in `demo_json`."""
 
 from __future__ import annotations
 

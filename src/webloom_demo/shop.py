@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from webloom_demo.site import HTML, Answer, Page
+from webloom_demo.site import HTML, Page, Response, layout
 
 WALL_EVERY = 4  # requests
 _IN_STOCK, _SOLD_OUT = "https://schema.org/InStock", "https://schema.org/OutOfStock"
@@ -34,11 +34,11 @@ class ShopPage:
     path: str
     name: str
     about: str  # shown in the demo
-    make: Callable[[int], Answer]  # of the n-th request
+    make: Callable[[int], Response]  # of the n-th request
 
     @property
     def page(self) -> Page:
-        return Page(path=self.path, answers=self.make)
+        return Page(path=self.path, responses=self.make)
 
 
 def shop_pages() -> list[ShopPage]:
@@ -52,14 +52,14 @@ def shop_pages() -> list[ShopPage]:
     ]
 
 
-def _coat(turn: int) -> Answer:
+def _coat(turn: int) -> Response:
     price = _COAT[turn % len(_COAT)]
     offer = {
         "@type": "Offer", "price": price, "priceCurrency": "EUR", "availability": _IN_STOCK,
     }  # fmt: skip
     facts = {"@context": "https://schema.org", "@type": "Product", "name": "Tweed coat"}
     data = json.dumps(facts | {"offers": offer})
-    return _answer(
+    return _response(
         "Tweed coat",
         f"<p>Cut long, lined, with pockets for both hands.</p><p class='price'>€ {price}</p>"
         "<button>Add to basket</button>",
@@ -67,10 +67,10 @@ def _coat(turn: int) -> Answer:
     )
 
 
-def _shirt(turn: int) -> Answer:
+def _shirt(turn: int) -> Response:
     price = _SHIRT[turn % len(_SHIRT)]
     is_there = price is not None
-    return _answer(
+    return _response(
         "Linen shirt",
         f"""<div itemscope itemtype="https://schema.org/Product">
 <p itemprop="name">Linen shirt</p><p>Flax, washed twice; it wants no ironing.</p>
@@ -83,8 +83,8 @@ def _shirt(turn: int) -> Answer:
     )
 
 
-def _carpet(turn: int) -> Answer:
-    return _answer(
+def _carpet(turn: int) -> Response:
+    return _response(
         "Carpet",
         "<p>Knotted by two people over one winter; wool on linen.</p>"
         f"<p class='price'>{_CARPET[turn % len(_CARPET)]} €</p>"
@@ -92,19 +92,19 @@ def _carpet(turn: int) -> Answer:
     )
 
 
-def _loom(turn: int) -> Answer:
+def _loom(turn: int) -> Response:
     if turn % WALL_EVERY == WALL_EVERY - 1:
-        return _answer("Just a moment", "<p>Please verify that you are human.</p>")
+        return _response("Just a moment", "<p>Please verify that you are human.</p>")
     price = _LOOM[(turn - turn // WALL_EVERY) % len(_LOOM)]
-    return _answer(
+    return _response(
         "Table loom",
         f"<p>Eight shafts, folds flat.</p><p class='price'>₹{price}</p>"
         "<form><button>Buy now</button></form><p>In stock</p>",
     )
 
 
-def _news(turn: int) -> Answer:
-    return _answer(
+def _news(turn: int) -> Response:
+    return _response(
         "News of the fair",
         f"<article><p>{_NEWS[turn % len(_NEWS)]}</p>"
         "<p>Weavers, dyers and one fuller show what they make. Dogs may come in.</p></article>",
@@ -112,27 +112,19 @@ def _news(turn: int) -> Answer:
     )
 
 
-def _clock(turn: int) -> Answer:
+def _clock(turn: int) -> Response:
     """A watch ignores lines that begin like the first one; the rest is the same in other blanks."""
-    return _answer(
+    return _response(
         "Town clock",
         f"<p>It is now {turn // 60 % 12 + 1}:{turn % 60:02}.</p>"
         f"<p>The clock in{' ' * (turn % 3 + 1)}the square was made in 1787.</p>",
     )
 
 
-def _answer(title: str, body: str, *, head: str = "") -> Answer:
+def _response(title: str, body: str, *, head: str = "") -> Response:
     name = html.escape(title)
     text = f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{name} | Loom &amp; Weft</title>{head}</head>
-<body>
-<header><a href="/">Loom &amp; Weft</a> <a href="/news">Gazette</a></header>
-<main><h1>{name}</h1>
-{body}
-</main>
-<footer>Loom &amp; Weft, 4 Fuller's Row</footer>
-</body>
-</html>
-"""
-    return Answer(body=text.encode(), headers=HTML)
+{layout(name, body)}"""
+    return Response(body=text.encode(), headers=HTML)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import shlex
 import sys
 from collections import Counter
@@ -11,12 +10,13 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from webloom.application.imports.run_import import run_ends
+from webloom.application.inventory.fetch_url import log as fetch_log
 from webloom.application.inventory.submit_url import NoRoom
 from webloom.bootstrap.services import Services
 from webloom.domain.inventory import Status
-from webloom.entrypoints.cli.logs import quieten
 from webloom.entrypoints.cli.output import console, discard_stdout
 from webloom.entrypoints.cli.processes import KEEP_KEY, WITH_KEY
+from webloom.entrypoints.log_lines import quieten
 from webloom.entrypoints.processes import ALL_ROLES, run_processes
 from webloom.settings import Settings, load_settings
 from webloom_demo.feeds import demo_feeds
@@ -50,9 +50,8 @@ INTERESTING = {
 
 async def demo(once: bool, port: int | None, as_json: bool) -> None:
     given = load_settings()
-    quieten(given, run_ends.name)
-    if "log_level" not in given.model_fields_set:  # a page of the site is refused for show
-        logging.getLogger("webloom.adapters.refusal_log").setLevel(logging.ERROR)
+    # Some pages of the site are there to fail, or to be refused.
+    quieten(given, run_ends.name, fetch_log.name, "webloom.adapters.refusal_log")
     taken = port or given.port  # by the API
     feeds, sale = (feed.page for feed in demo_feeds()), (each.page for each in shop_pages())
     pages = [*demo_pages(), *feeds, *sale]

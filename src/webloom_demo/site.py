@@ -23,7 +23,7 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class Response:
     body: bytes = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: HTML)
@@ -36,12 +36,12 @@ class Page:
     path: str
     # The first request gets the first, and so on; the last one stays. Or they are made as they are
     # asked for: of the n-th request, from 0.
-    answers: tuple[Answer, ...] | Callable[[int], Answer]
+    responses: tuple[Response, ...] | Callable[[int], Response]
 
-    def answer(self, turn: int) -> Answer:
-        if callable(self.answers):
-            return self.answers(turn)
-        return self.answers[min(turn, len(self.answers) - 1)]
+    def response(self, turn: int) -> Response:
+        if callable(self.responses):
+            return self.responses(turn)
+        return self.responses[min(turn, len(self.responses) - 1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,44 +105,44 @@ class _Handler:
         first, *fields = head.split("\r\n")
         method, target, version = first.split(" ")
         given = {name.lower(): value for name, _, value in (each.partition(":") for each in fields)}
-        answer = self._answer(method, target)
+        response = self._response(method, target)
         if (
-            "ETag" in answer.headers
-            and given.get("if-none-match", "").strip() == (answer.headers["ETag"])
+            "ETag" in response.headers
+            and given.get("if-none-match", "").strip() == (response.headers["ETag"])
         ):
-            answer = replace(answer, status=304, body=b"")
-        await asyncio.sleep(answer.after)
+            response = replace(response, status=304, body=b"")
+        await asyncio.sleep(response.after)
         stays = (
             version == "HTTP/1.1"
             and given.get("connection", "").strip().lower() != "close"
             and not given.keys() & {"content-length", "transfer-encoding"}  # bodies are not read
         )
-        writer.write(_head(answer, stays).encode("latin-1"))
+        writer.write(_head(response, stays).encode("latin-1"))
         if method != "HEAD":
-            writer.write(answer.body)
+            writer.write(response.body)
         await writer.drain()
         return stays
 
-    def _answer(self, method: str, target: str) -> Answer:
+    def _response(self, method: str, target: str) -> Response:
         if method not in ("GET", "HEAD"):
-            return Answer(status=405, headers={"Allow": "GET, HEAD"})
+            return Response(status=405, headers={"Allow": "GET, HEAD"})
         page = self.pages.get(target) or self.pages.get(target.partition("?")[0])
         if page is None:
-            return Answer(status=404, body=_html("Not found", "<p>Page not found.</p>"))
+            return Response(status=404, body=_html("Not found", "<p>Page not found.</p>"))
         turn = self._served.get(page.path, 0)
         self._served[page.path] = turn + 1
-        return page.answer(turn)
+        return page.response(turn)
 
 
-def _head(answer: Answer, stays: bool) -> str:
+def _head(response: Response, stays: bool) -> str:
     headers = {
-        **answer.headers,
-        "Content-Length": str(len(answer.body)),
+        **response.headers,
+        "Content-Length": str(len(response.body)),
         "Connection": "keep-alive" if stays else "close",
     }
-    lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    lines += [f"Set-Cookie: {cookie}" for cookie in answer.cookies]
+    lines += [f"Set-Cookie: {cookie}" for cookie in response.cookies]
     return "\r\n".join([*lines, "", ""])
 
 
@@ -239,7 +239,7 @@ def _well_behaved() -> Iterator[Page]:
     yield _redirect("/catalogue.html", "/shelf/linen", 308)
     yield _once(
         "/basket",
-        Answer(
+        Response(
             body=_html("Your basket", "<p>It is empty, and remembers that.</p>"),
             cookies=("basket=empty; Path=/; HttpOnly", "visitor=4711; Path=/; Max-Age=3600"),
         ),
@@ -247,20 +247,20 @@ def _well_behaved() -> Iterator[Page]:
     latin = _html("Façonné et velours frappé", "<p>Für Köper und Crêpe: à 12 £.</p>", "iso-8859-1")
     yield _once(
         "/history",
-        Answer(body=latin, headers={"Content-Type": "text/html; charset=iso-8859-1"}),
+        Response(body=latin, headers={"Content-Type": "text/html; charset=iso-8859-1"}),
     )
     stock = {f"{color} {kind}": 12 for color in _COLORS for kind, _, _ in _GOODS}
     yield _once(
         "/stock.json",
-        Answer(body=json.dumps(stock).encode(), headers={"Content-Type": "application/json"}),
+        Response(body=json.dumps(stock).encode(), headers={"Content-Type": "application/json"}),
     )
-    yield _once("/swatch.png", Answer(body=_png(64), headers={"Content-Type": "image/png"}))
+    yield _once("/swatch.png", Response(body=_png(64), headers={"Content-Type": "image/png"}))
     packed = gzip.compress(_html("Size chart", f"<table>{'<tr><td>140 cm' * 300}</table>"), mtime=0)
-    yield _once("/sizes", Answer(body=packed, headers={**HTML, "Content-Encoding": "gzip"}))
-    yield _once("/slow", Answer(body=_html("Hand-woven", "<p>It takes a while.</p>"), after=1.5))
+    yield _once("/sizes", Response(body=packed, headers={**HTML, "Content-Encoding": "gzip"}))
+    yield _once("/slow", Response(body=_html("Hand-woven", "<p>It takes a while.</p>"), after=1.5))
     entry = "<p>Woven, washed, measured, folded, sold.</p>\n"
     ledger = _html("The whole ledger", entry * (1_200_000 // len(entry)))
-    yield _once("/ledger", Answer(body=ledger))
+    yield _once("/ledger", Response(body=ledger))
 
 
 def _troublesome() -> Iterator[Page]:
@@ -269,30 +269,43 @@ def _troublesome() -> Iterator[Page]:
     yield _page("/cloth/misspelt", "Not found", "<p>We have no such cloth.</p>", status=404)
     yield _page("/cellar", "Staff only", "<p>Mind the step.</p>", status=403)
     yield _page("/till", "Internal error", "<p>The till is stuck.</p>", status=500)
-    open_again = Answer(body=_html("Open again", "<p>We were at lunch.</p>"))
-    lunch = Answer(
+    open_again = Response(body=_html("Open again", "<p>We were at lunch.</p>"))
+    lunch = Response(
         body=_html("At lunch", "<p>Back in a second.</p>"),
         status=503,
         headers={**HTML, "Retry-After": "1"},
     )
-    yield Page(path="/lunch", answers=(lunch, open_again))
-    yield Page(path="/long-lunch", answers=(lunch, lunch, open_again))
+    yield Page(path="/lunch", responses=(lunch, open_again))
+    yield Page(path="/long-lunch", responses=(lunch, lunch, open_again))
     yield _redirect("/carousel", "/carousel/next", 302)
     yield _redirect("/carousel/next", "/carousel", 302)
     yield _redirect("/back-door", "http://10.0.0.1/", 302)  # the gate refuses to follow
 
 
-def _once(path: str, answer: Answer) -> Page:
-    return Page(path=path, answers=(answer,))
+def _once(path: str, response: Response) -> Page:
+    return Page(path=path, responses=(response,))
 
 
 def _page(path: str, title: str, body: str, *, status: int = 200, extra: str = "") -> Page:
-    return _once(path, Answer(status=status, body=_html(title, body, extra=extra)))
+    return _once(path, Response(status=status, body=_html(title, body, extra=extra)))
 
 
 def _redirect(path: str, target: str, status: int) -> Page:
     headers = {**HTML, "Location": target}
-    return _once(path, Answer(status=status, headers=headers, body=b"<p>Moved.</p>"))
+    return _once(path, Response(status=status, headers=headers, body=b"<p>Moved.</p>"))
+
+
+def layout(name: str, body: str) -> str:
+    """What follows the head of a page; its name is HTML."""
+    return f"""<body>
+<header><a href="/">Loom &amp; Weft</a> <a href="/news">Gazette</a></header>
+<main><h1>{name}</h1>
+{body}
+</main>
+<footer>Loom &amp; Weft, 4 Fuller's Row</footer>
+</body>
+</html>
+"""
 
 
 def _html(title: str, body: str, charset: str = "utf-8", extra: str = "") -> bytes:
@@ -306,15 +319,7 @@ def _html(title: str, body: str, charset: str = "utf-8", extra: str = "") -> byt
 <meta property="og:title" content="{name}">
 {extra}
 </head>
-<body>
-<header><a href="/">Loom &amp; Weft</a> <a href="/news">Gazette</a></header>
-<main><h1>{name}</h1>
-{body}
-</main>
-<footer>Loom &amp; Weft, 4 Fuller's Row</footer>
-</body>
-</html>
-"""
+{layout(name, body)}"""
     return text.encode(charset)
 
 

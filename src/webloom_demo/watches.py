@@ -32,7 +32,7 @@ async def show_watches(
             return False
         report.check(number, run)
     report.pages(await _pages(services, watch))
-    chosen = ChangeFilter(job_id=watch.watch_id)
+    chosen = ChangeFilter(watch_id=watch.watch_id)
     changes, _ = await services.page_history.change_logs(chosen, limit=MOST_CHANGES)
     report.changes(changes)
     return True

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from browser.checks import mark
+from browser.checks import TWO_FRAMES, mark
 from browser.conftest import ask
 from browser.site import Site
 from e2e.running import POLL_SECONDS, Webloom
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 MOST_STOPS = 80  # of the Tab key on one page
 
@@ -37,7 +37,7 @@ def imported(webloom: Webloom, url: str, name: str) -> Any:
 
 def ended(webloom: Webloom, run_id: str) -> Any:
     """The run, once it has ended."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (run := ask(webloom, "GET", f"/api/import-logs/{quote(run_id)}"))["status"] == "running":
         assert time.monotonic() < deadline, f"run {run_id} goes on"
         time.sleep(POLL_SECONDS)
@@ -66,6 +66,18 @@ def two_tabs(context: BrowserContext, path: str) -> tuple[Page, Page]:
     return tabs
 
 
+def paste(field: Locator, text: str) -> None:
+    field.evaluate(
+        """(field, text) => {
+            const data = new DataTransfer();
+            data.setData("text", text);
+            field.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true,
+                                                             cancelable: true}));
+        }""",
+        text,
+    )
+
+
 def tab_to(page: Page, wanted: Locator) -> None:
     """Goes there by the Tab key; each stop on the way shows that it has the focus."""
     expect(wanted).to_be_visible()
@@ -84,12 +96,10 @@ def assert_focus_is_seen(page: Page) -> None:
 
 def assert_focus_is_kept(page: Page) -> None:
     """By whatever was done: the next Tab goes on from where the reader was."""
-    page.evaluate(_TWO_FRAMES)  # the browser takes it from what is gone or disabled by then
+    page.evaluate(TWO_FRAMES)  # the browser takes it from what is gone or disabled by then
     expect(page.locator("body :focus")).to_have_count(1)
     assert_focus_is_seen(page)
 
-
-_TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 # The element that has the focus, if nothing shows that it has.
 _UNSEEN_FOCUS = """() => {

@@ -24,15 +24,17 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from browser.furnished import furnished
 from browser.site import Site, served_site
 from e2e.running import Webloom, running_for_module
 from outcomes import mark_as_infrastructure
-from patience import PATIENCE_SECONDS
 from servers.private import DidNotStart, program
+from timeouts import TIMEOUT_SECONDS
 
 UI = Path(__file__).parents[2] / "src/webloom/_ui"
 AXE = Path(__file__).parents[2] / "admin/node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+COLOR_RULES = ["color-contrast", "link-in-text-block"]
 CRASHED = ("Page crashed", "Target crashed", "page crashed!")
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 NO_GPU = "--disable-gpu"  # to emulate one takes more of the processor than to do without
@@ -49,11 +51,11 @@ def chromium() -> str:
 def browser() -> Iterator[Browser]:
     """For this folder: while it is open, no other event loop can run in this thread."""
     executable = chromium()
-    expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+    expect.set_options(timeout=TIMEOUT_SECONDS * 1000)
     with sync_playwright() as playwright:
         try:
             opened = playwright.chromium.launch(
-                executable_path=executable, args=[*QUIET, NO_GPU], timeout=PATIENCE_SECONDS * 1000
+                executable_path=executable, args=[*QUIET, NO_GPU], timeout=TIMEOUT_SECONDS * 1000
             )
         except Error as error:
             raise DidNotStart(f"Chromium: {error}") from error
@@ -89,6 +91,13 @@ def webloom(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[We
     data = tmp_path_factory.mktemp("browser") / "data"
     allowed = f"127.0.0.1:{site.port}"
     with running_for_module("up", data_dir=data, allow_addresses=allowed) as it:
+        yield it
+
+
+@pytest.fixture(scope="package")
+def at_size(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webloom]:
+    """As `webloom`, with 10,000 watches and 200 feeds: one for all modules that want no more."""
+    with furnished(tmp_path_factory.mktemp("at-size")) as it:
         yield it
 
 
@@ -132,7 +141,7 @@ def context(browser: Browser, webloom: Webloom, watched: Watched) -> Iterator[Br
         locale="en-GB",
         timezone_id="UTC",
     )
-    opened.set_default_timeout(PATIENCE_SECONDS * 1000)
+    opened.set_default_timeout(TIMEOUT_SECONDS * 1000)
     opened.on("page", watched.follow)
     yield opened
     opened.close()
@@ -151,15 +160,17 @@ def ask(webloom: Webloom, method: str, path: str, body: object = None) -> Any:
         data=None if body is None else json.dumps(body).encode(),
         headers={"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
         text = answer.read()
     return json.loads(text) if text else None
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds against WCAG 2.2 AA."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
+def violations(page: Page, *, of_colors: bool = False) -> list[str]:
+    """What axe finds against WCAG 2.2 AA, or only what colours can be wrong about."""
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(
-        "rules => axe.run(document, {runOnly: rules}).then(done => done.violations)", RULES
+        "rules => axe.run(document, {runOnly: rules}).then(done => done.violations)",
+        COLOR_RULES if of_colors else RULES,
     )
     return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]

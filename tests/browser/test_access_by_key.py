@@ -14,7 +14,7 @@ from browser.checks import assert_accessible, assert_fits_a_phone, assert_not_re
 from browser.conftest import Watched
 from browser.site import Site
 from e2e.running import Webloom, running_for_module
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 KEY = "wl_a-key-for-the-browser"
 
@@ -39,7 +39,7 @@ def submit(webloom: Webloom, url: str) -> None:
         data=json.dumps({"url": url}).encode(),
         headers={"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"},
     )
-    urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()
+    urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
 
 
 def give(page: Page, key: str) -> None:
@@ -55,7 +55,7 @@ def test_nothing_but_the_form_is_shown_without_a_key(page: Page, path: str) -> N
     expect(page.get_by_role("main").get_by_role("link")).to_have_count(0)
 
 
-def test_a_wrong_key_is_told_and_the_right_one_opens_everything(page: Page, site: Site) -> None:
+def test_a_wrong_key_is_rejected_and_the_right_one_opens_everything(page: Page, site: Site) -> None:
     page.goto("/inventory")
     expect(page.get_by_text("This Webloom requires an API key.")).to_be_visible()
     assert_accessible(page)
@@ -66,7 +66,7 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_everything(page: Page, site
     expect(page.get_by_role("link", name=f"{site.base}/kept-secret")).to_be_visible()
     page.reload()
     expect(page.get_by_role("link", name=f"{site.base}/kept-secret")).to_be_visible()
-    for name in ("Watch", "Queues", "Jobs", "Overview"):
+    for name in ("Watch", "Queues", "Postings", "Overview"):
         page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
         expect(page.get_by_role("alert").filter(has_text="could not be loaded")).to_have_count(0)

@@ -1,4 +1,5 @@
-"""Every address of the admin UI answers, survives a reload, and is accessible."""
+"""Every address of the admin UI answers, survives a reload, and is accessible while there is
+nothing to show yet. test_screens.py has them with much on them."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ PLACES = {
     "/import-history": "Import history",
     "/feeds": "Feeds",
     "/feeds/new": "Add a feed",
-    "/jobs": "Jobs",
+    "/jobs": "Postings",
     "/inventory": "Inventory",
     "/watch": "Watch",
+    "/watch?show=changes": "Watch",
     "/watch/new": "New watch",
     "/queues": "Queues",
     "/queues/import-feed": "import-feed",
@@ -51,7 +53,7 @@ def test_the_menu_leads_everywhere_by_keyboard_alone(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    for name in ("Import history", "Feeds", "Jobs", "Inventory", "Watch", "Queues", "System"):
+    for name in ("Import history", "Feeds", "Postings", "Inventory", "Watch", "Queues", "System"):
         page.get_by_role("navigation", name="Main").get_by_role("link", name=name).focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text(name)

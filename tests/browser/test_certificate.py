@@ -1,7 +1,8 @@
-"""The certificate of a site, on the page of its record."""
+"""A site with a certificate: it is on the page of its record, and its addresses need no scheme."""
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from browser.checks import assert_accessible, assert_fits_a_phone, section
 from browser.conftest import ask
-from browser.site import Site, served_site
+from browser.site import Site, feed, product, served_site
 from e2e.running import Webloom, running_for_module
 
 EXPIRES = datetime(2035, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -46,7 +47,7 @@ def webloom(
             yield it
 
 
-def test_a_record_tells_of_the_certificate(page: Page, webloom: Webloom, site: Site) -> None:
+def test_a_record_shows_the_certificate(page: Page, webloom: Webloom, site: Site) -> None:
     url = site.serve("/secret", b"<title>Secret</title><p>nobody else can read this</p>")
     ask(webloom, "POST", "/metadata", {"url": url})
     page.goto(f"/inventory/record?url={quote(url, safe='')}")
@@ -59,3 +60,31 @@ def test_a_record_tells_of_the_certificate(page: Page, webloom: Webloom, site: S
     expect(expires).not_to_contain_text("expired")
     assert_accessible(page)
     assert_fits_a_phone(page)
+
+
+def test_a_watch_is_made_of_an_address_without_its_scheme(
+    page: Page, webloom: Webloom, site: Site
+) -> None:
+    url = site.serve("/shelf", product("Shelf", "20.00", text="A plain shelf."))
+    page.goto("/watch/new")
+    page.get_by_label("URLs", exact=True).fill(url.removeprefix("https://"))
+    page.get_by_role("button", name="Show selection").click()
+    expect(page.get_by_label("Selected text")).to_contain_text("A plain shelf.")
+    page.get_by_role("button", name="Add the watch").click()
+    expect(page).to_have_url(re.compile("/watch/(?!new)[^/]+$"))
+    [watch] = ask(webloom, "GET", "/api/watches?q=shelf")["data"]
+    assert watch["urls"] == [url]
+
+
+def test_a_feed_is_added_by_an_address_without_its_scheme(
+    page: Page, webloom: Webloom, site: Site
+) -> None:
+    url = site.serve_feed("/plain.rss", feed(3))
+    page.goto("/feeds/new")
+    page.get_by_label("URL", exact=True).fill(url.removeprefix("https://"))
+    page.get_by_role("button", name="Preview", exact=True).click()
+    expect(section(page, "Preview")).to_contain_text("Job 2")
+    page.get_by_role("button", name="Add feed").click()
+    expect(page).to_have_url(re.compile("/feeds/(?!new)[^/]+$"))
+    [added] = ask(webloom, "GET", "/api/feeds")["data"]
+    assert added["url"] == url

@@ -83,8 +83,9 @@ def test_a_known_url_leads_to_its_feed(
     page.goto("/feeds/new")
     page.get_by_label("URL", exact=True).fill(url)
     page.get_by_role("button", name="Add feed", exact=True).click()
-    refusal = page.get_by_role("alert").filter(has_text="This URL is a feed already")
+    refusal = page.get_by_role("alert").filter(has_text="This URL is already a feed")
     refusal.get_by_role("link", name="Known already").click()
+    page.get_by_role("dialog").get_by_role("button", name="Discard").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Known already")
 
 
@@ -127,13 +128,16 @@ def test_a_feed_is_paused_imported_and_resumed(page: Page, site: Site, webloom: 
     add_feed(webloom, site.serve_feed("/paused.rss", feed(2, first=30)), "Now and then")
     page.goto("/feeds")
     row = row_of(page, "Now and then")
+    menu = row.get_by_role("button", name="More for Now and then")
+    menu.click()
     row.get_by_role("button", name="Pause").click()
     expect(row.get_by_text("paused", exact=True)).to_be_visible()
     row.get_by_role("button", name="Import now").click()
     expect(row.get_by_text("completed")).to_be_visible()
-    page.get_by_label("Show", exact=True).select_option("paused")
-    expect(page).to_have_url(re.compile(r"show=paused"))
-    expect(page.get_by_text("1 feed, page 1 of 1")).to_be_visible()
+    page.get_by_label("State", exact=True).select_option("paused")
+    expect(page).to_have_url(re.compile(r"state=paused"))
+    expect(page.get_by_text("1 feed", exact=True)).to_be_visible()
+    menu.click()
     row.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("No matching feeds")).to_be_visible()
 
@@ -143,12 +147,15 @@ def test_a_feed_is_removed_after_a_question(page: Page, site: Site, webloom: Web
     add_feed(webloom, url, "Not for long")
     page.goto("/feeds")
     row = row_of(page, "Not for long")
+    menu = row.get_by_role("button", name="More for Not for long")
     remove = row.get_by_role("button", name="Remove")
+    menu.click()
     remove.click()
     dialog = page.get_by_role("dialog", name="Remove this feed?")
     assert_accessible(page)
     dialog.get_by_role("button", name="Cancel").click()
-    expect(remove).to_be_focused()
+    expect(menu).to_be_focused()
+    menu.click()
     remove.click()
     dialog.get_by_role("button", name="Remove").click()
     expect(said(page, "Not for long is removed.")).to_be_visible()
@@ -163,6 +170,7 @@ def test_feeds_come_from_opml_and_go_out_as_it(page: Page, site: Site, tmp_path:
         '<opml version="2.0"><head/><body>'
         f'<outline type="rss" text="From a list" xmlUrl="{url}"/>'
         '<outline type="rss" text="No address" xmlUrl="javascript:alert(1)"/>'
+        '<outline text="A page" htmlUrl="https://page.test/"/>'
         "</body></opml>",
         encoding="utf-8",
     )
@@ -170,8 +178,19 @@ def test_feeds_come_from_opml_and_go_out_as_it(page: Page, site: Site, tmp_path:
     page.get_by_role("button", name="Import OPML").click()
     dialog = page.get_by_role("dialog", name="Import OPML")
     dialog.get_by_label("OPML file").set_input_files(given)
-    expect(dialog.get_by_text("1 feed added, 0 known already, 1 refused")).to_be_visible()
-    expect(dialog.get_by_label("Refused feeds")).to_contain_text("javascript:alert(1)")
+    shown = dialog.get_by_text("mine.opml: 1 new feed, 0 known already, 0 listed twice, 1 refused.")
+    expect(shown).to_be_focused()
+    expect(dialog.get_by_text("1 entry has a page and no feed")).to_be_visible()
+    rows = dialog.get_by_role("region", name="Feeds of the file").get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("From a list")
+    expect(rows.nth(2)).to_contain_text("javascript:alert(1)")
+    assert_accessible(page)
+    assert_fits_a_phone(page)
+    dialog.get_by_role("button", name="Add 1 feed").click()
+    expect(dialog.get_by_text("1 feed added, 0 known already, 1 refused.")).to_be_visible()
+    expect(dialog.get_by_role("listitem")).to_contain_text(
+        "No address, javascript:alert(1): the URL"
+    )
     dialog.get_by_role("button", name="Done").click()
     expect(row_of(page, "From a list")).to_be_visible()
     with page.expect_download() as download:
@@ -183,7 +202,7 @@ def test_feeds_come_from_opml_and_go_out_as_it(page: Page, site: Site, tmp_path:
 def test_what_is_no_opml_is_refused(page: Page, tmp_path: Path, watched: Watched) -> None:
     watched.expected = ("400", "422")
     given = tmp_path / "photo.opml"
-    given.write_bytes(b"\x89PNG is no list of feeds")
+    given.write_bytes(b"\x89PNG is not a list of feeds")
     page.goto("/feeds")
     page.get_by_role("button", name="Import OPML").click()
     page.get_by_label("OPML file").set_input_files(given)

@@ -1,12 +1,14 @@
-"""The overview: what a new installation says, what can be begun there, and what it shows live."""
+"""The overview: what can be begun there, and what it shows live."""
 
 from __future__ import annotations
 
 import re
+from html import escape
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Page, Request, Route, expect
 
-from browser.acts import add_feed, ended, held, imported, start_import
+from browser.acts import add_feed, ended, held, paste, start_import
 from browser.checks import (
     assert_accessible,
     assert_fits_a_phone,
@@ -19,43 +21,39 @@ from browser.conftest import Watched, ask
 from browser.site import HOSTILE, Site, feed, product
 from e2e.running import Webloom
 
+APP = (
+    b"<!doctype html><html lang=en><title>App</title><div id=root></div>"
+    b'<script src="/app.js"></script></html>'
+)
 
-def give_address(page: Page, url: str, button: str) -> None:
-    page.get_by_label("Address").fill(url)
-    page.get_by_role("button", name=button).click()
+
+@pytest.fixture(scope="module")
+def webloom(at_size: Webloom) -> Webloom:
+    return at_size
 
 
-def test_a_new_installation_says_what_to_try_and_fetches_it(
+def look_up(page: Page, address: str) -> None:
+    page.get_by_label("Address", exact=True).fill(address)
+    page.get_by_role("button", name="Look it up").click()
+
+
+def test_a_feed_is_recognised_without_its_scheme_and_imported_at_once(
     page: Page, site: Site, webloom: Webloom
 ) -> None:
-    url = site.serve("/first", product("First", "5.00"))
-    page.goto("/")
-    expect(page.get_by_role("heading", name="Nothing here yet. Try it")).to_be_visible()
-    expect(page.get_by_text("No feeds yet")).to_be_visible()
-    expect(page.get_by_text("No watched pages yet")).to_be_visible()
-    page.get_by_role("button", name="Fetch it").click()
-    expect(
-        page.get_by_role("alert").filter(has_text="Enter an address that starts with")
-    ).to_be_visible()
-    page.get_by_label("Address").fill(url)
-    ask(webloom, "POST", "/metadata", {"url": site.serve("/other", b"by somebody else")})
-    expect(section(page, "Inventory").get_by_text("1 record", exact=True)).to_be_visible()
-    expect(page.get_by_label("Address")).to_have_value(url)
-    page.get_by_role("button", name="Fetch it").click()
-    expect(page).to_have_url(re.compile(r"/inventory/record\?url="))
-    expect(page.get_by_role("heading", level=1)).to_have_text(url.removeprefix("http://"))
-    expect(page.get_by_role("main").get_by_text("completed", exact=True).first).to_be_visible()
-    page.get_by_role("link", name="Overview").click()
-    expect(page.get_by_role("heading", name="Add something")).to_be_visible()
-
-
-def test_a_feed_is_imported_at_once(page: Page, site: Site) -> None:
     url = site.serve_feed("/home.rss", feed(3))
     page.goto("/")
-    give_address(page, url, "Import it")
+    look_up(page, url.removeprefix("http://"))
+    expect(
+        page.get_by_role("status").filter(has_text="A feed (rss) with 3 items.")
+    ).to_be_attached()
+    expect(page.get_by_role("list", name="The first items")).to_contain_text("Job 2")
+    expect(page.get_by_label("Name")).to_have_value("Jobs")
+    page.get_by_role("button", name="Import this feed").click()
     expect(page).to_have_url(re.compile("/import-history/[^/?]+$"))
     expect(page.get_by_role("heading", name="Finished", exact=True)).to_be_visible()
     expect(page.get_by_text("3 fetched = 3 new")).to_be_visible()
+    [added] = [each for each in ask(webloom, "GET", "/api/feeds")["data"] if each["url"] == url]
+    assert added["name"] == "Jobs"
 
 
 def test_a_feed_that_is_being_imported_leads_to_its_run(
@@ -65,43 +63,139 @@ def test_a_feed_that_is_being_imported_leads_to_its_run(
     url = site.serve_feed("/held/known.rss", feed(1, first=300))
     add_feed(webloom, url, "Known jobs")
     page.goto("/")
+    look_up(page, url)
+    expect(page.get_by_role("link", name="Feed Known jobs")).to_be_visible()
     with held(site):
         run_id = start_import(webloom, url)
-        give_address(page, url, "Import it")
+        page.get_by_role("button", name="Import this feed").click()
         expect(page).to_have_url(re.compile(f"/import-history/{run_id}$"))
     ended(webloom, run_id)
 
 
-def test_a_page_is_watched_at_once(page: Page, site: Site, watched: Watched) -> None:
+def test_ctrl_k_on_any_page_watches_a_page_with_the_keyboard_alone(
+    page: Page, site: Site, webloom: Webloom, watched: Watched
+) -> None:
     watched.expected = ("409",)  # the scheduler may be first
     url = site.serve("/watched-at-once", product("Watched", "7.00"))
-    page.goto("/")
-    give_address(page, url, "Watch it")
+    page.goto("/jobs")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.keyboard.press("Control+k")
+    dialog = page.get_by_role("dialog", name="Add an address")
+    expect(dialog.get_by_label("Address")).to_be_focused()
+    page.keyboard.press("Control+k")  # again changes nothing
+    page.keyboard.type(url)
+    page.keyboard.press("Enter")
+    found = "A web page (product), price €7.00, in stock."
+    expect(dialog.get_by_role("status").filter(has_text=found)).to_be_attached()
+    assert_accessible(page)
+    assert_fits_a_phone(page)
+    name = dialog.get_by_label("Name")
+    expect(name).to_have_value("Watched")
+    name.focus()
+    page.keyboard.press("Tab")
+    expect(dialog.get_by_role("button", name="Watch this page")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/watch/[^/?]+$"))
-    expect(section(page, "Runs").get_by_text("completed").first).to_be_visible()
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Watched")
+    expect(page.get_by_role("table", name="Runs").get_by_text("completed").first).to_be_visible()
     expect(section(page, "Pages").get_by_text("€7.00").first).to_be_visible()
+    page.get_by_role("button", name="Add an address").click()
+    look_up(page, url)
+    dialog.get_by_role("link", name="Watch Watched").click()
+    expect(dialog).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
 
 
-def test_an_address_that_is_none_is_refused_with_a_reason(page: Page, watched: Watched) -> None:
+def test_keys_after_ctrl_k_are_kept_while_the_dialog_is_loaded(page: Page, site: Site) -> None:
+    url = site.serve("/typed-at-once", product("Typed", "3.00"))
+    first_load = page.request.get("/watch").text()
+    held: list[Route] = []
+    is_slow = True
+
+    def is_later(request: Request) -> bool:
+        path = request.url.partition("/_next/static/chunks/")[2]
+        return path.endswith(".js") and path not in first_load
+
+    def hold(route: Route) -> None:
+        if is_slow and is_later(route.request):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/_next/static/chunks/*.js", hold)
+    with page.expect_request(is_later):  # once the page is idle, without a key
+        page.goto("/watch", wait_until="domcontentloaded")  # `load` may wait for what is held
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("/" + url)  # "/" alone goes to the search of the page
+    page.keyboard.press("Home")
+    page.keyboard.press("Delete")
+    dialog = page.get_by_role("dialog", name="Add an address")
+    address = dialog.get_by_label("Address")
+    expect(address).to_have_value(url)
+    expect(dialog.get_by_role("button")).to_have_count(0)
+    page.keyboard.press("Enter")
+    is_slow = False
+    for route in held:
+        route.continue_()
+    expect(dialog.get_by_text("A web page (product), price €3.00").last).to_be_visible()
+    expect(address).to_have_value(url)
+    expect(address).to_be_focused()
+    expect(page.get_by_label("Search", exact=True)).to_have_value("")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_a_pasted_page_is_looked_up_and_offers_its_feeds(page: Page, site: Site) -> None:
+    rss = site.serve_feed("/news.rss", feed(2, first=700))
+    link = f'<link rel=alternate type="application/rss+xml" title="All the news" href="{rss}">'
+    html = f"<!doctype html><html lang=en><title>{escape(HOSTILE)}</title>{link}"
+    url = site.serve("/news", html.encode())
+    page.goto("/")
+    paste(page.get_by_label("Address", exact=True), f" {url}\n")
+    expect(page.get_by_text("It offers 1 feed.").last).to_be_visible()
+    expect(page.get_by_label("Name")).to_have_value(HOSTILE)
+    assert_nothing_ran(page)
+    page.get_by_role("button", name="Import All the news").click()
+    expect(page.get_by_text("2 fetched = 2 new")).to_be_visible()
+    page.goto("/")
+    look_up(page, url)
+    expect(page.get_by_role("link", name="Already here: All the news")).to_be_visible()
+
+
+def test_a_page_that_needs_javascript_says_so(page: Page, site: Site) -> None:
+    url = site.serve("/app", APP)
+    sentence = "The text of this page appears only with JavaScript"
+    page.goto("/")
+    look_up(page, url)
+    expect(page.get_by_text(sentence)).to_be_visible()
+    page.goto(f"/watch/new?url={url}")
+    page.get_by_role("button", name="Show selection").click()
+    expect(page.get_by_text(sentence)).to_be_visible()
+    expect(page.get_by_text("% sure")).to_be_hidden()
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("mailto:me@example.com", "the URL must begin with http"),
+        ("10.0.0.1", "10.0.0.1 is a private address"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_with_a_reason(
+    page: Page, watched: Watched, address: str, reason: str
+) -> None:
     watched.expected = ("422",)
     page.goto("/")
-    give_address(page, "no-address", "Import it")
-    expect(page.get_by_role("alert").filter(has_text="must begin with http")).to_be_visible()
+    look_up(page, address)
+    refusal = page.get_by_role("alert").filter(has_text=reason)
+    expect(refusal).to_contain_text("This address can't be fetched")
     expect(page).to_have_url(re.compile("/$"))
-
-
-def test_pipelines_count_what_was_done(page: Page, site: Site, webloom: Webloom) -> None:
-    page.goto("/")
-    imports = section(page, "Imports")
-    expect(imports).to_be_visible()
-    mark(page)
-    imported(webloom, site.serve_feed("/counted.rss", feed(7, first=100)), "Counted")
-    runs = ask(webloom, "GET", "/api/import-logs?limit=200")["data"]
-    stored, done = (sum(run[name] for run in runs) for name in ("newJobs", "totalFetched"))
-    expect(imports.get_by_text(f"{stored} postings")).to_be_visible()
-    counted = re.compile(f"last hour: {done} done, 0 failed$")
-    expect(imports.get_by_role("img", name=counted)).to_be_visible()
-    assert_not_reloaded(page)
 
 
 def test_a_running_import_shows_how_far_it_is(page: Page, site: Site, webloom: Webloom) -> None:
@@ -118,26 +212,13 @@ def test_a_running_import_shows_how_far_it_is(page: Page, site: Site, webloom: W
     assert ended(webloom, run_id)["newJobs"] == 4
 
 
-def test_a_trouble_is_shown_and_leads_to_its_cause(
-    page: Page, site: Site, webloom: Webloom
-) -> None:
-    page.goto("/")
-    expect(section(page, "Running imports")).to_be_visible()
-    imported(webloom, f"{site.base}/missing.rss", "Lost feed")
-    trouble = section(page, "Needs attention").get_by_role("listitem").filter(has_text="Lost feed")
-    expect(trouble).to_contain_text("404")
-    trouble.get_by_role("link", name="Look").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lost feed")
-    expect(page.get_by_text("The import failed")).to_be_visible()
-
-
 def test_a_new_price_appears_on_the_open_overview(page: Page, site: Site, webloom: Webloom) -> None:
     url = site.serve("/loom", product("Loom", "20.00"))
     watch = {"url": url, "enabled": False}  # so that it is checked when it is asked to
     watch_id = ask(webloom, "POST", "/api/watches", watch)["jobId"]
     ask(webloom, "POST", f"/api/watches/{watch_id}/run")
     page.goto(f"/watch/{watch_id}")
-    expect(section(page, "Runs").get_by_text("completed").first).to_be_visible()
+    expect(page.get_by_role("table", name="Runs").get_by_text("completed").first).to_be_visible()
     page.goto("/")
     changes = section(page, "Latest changes")
     expect(changes).to_be_visible()
@@ -147,40 +228,6 @@ def test_a_new_price_appears_on_the_open_overview(page: Page, site: Site, webloo
     change = changes.get_by_role("listitem").filter(
         has=page.get_by_role("link", name="Loom", exact=True)
     )
-    expect(change).to_contain_text("€20.00 → became €15.00 (down 25.0 %)")
-    expect(change).to_contain_text("the price fell by 25 % to 15 EUR")
+    expect(change).to_contain_text("€20.00 → became €15.00 ▼ down 25 %")
+    expect(change).to_contain_text("the price fell by 25 % to €15.00")
     assert_not_reloaded(page)
-
-
-def test_hostile_names_are_text(page: Page, site: Site, webloom: Webloom) -> None:
-    url = site.serve("/hostile", product(HOSTILE, "20.00"))
-    body = {"url": url, "name": HOSTILE, "enabled": False}
-    watch_id = ask(webloom, "POST", "/api/watches", body)["jobId"]
-    ask(webloom, "POST", f"/api/watches/{watch_id}/run")
-    page.goto(f"/watch/{watch_id}")
-    expect(section(page, "Runs").get_by_text("completed").first).to_be_visible()
-    feed_url = site.serve_feed("/held/hostile.rss", feed(1, first=400, title=HOSTILE))
-    add_feed(webloom, feed_url, HOSTILE)
-    imported(webloom, f"{site.base}/lost-hostile.rss", f"Lost {HOSTILE}")
-    page.goto("/")
-    site.serve("/hostile", product(HOSTILE, "15.00"))
-    ask(webloom, "POST", f"/api/watches/{watch_id}/run")
-    change = section(page, "Latest changes").get_by_role("listitem").filter(has_text=HOSTILE)
-    expect(change.first).to_contain_text("15")
-    with held(site):
-        run_id = start_import(webloom, feed_url)
-        running = section(page, "Running imports")
-        expect(running.get_by_role("link", name=HOSTILE)).to_be_visible()
-        expect(section(page, "Needs attention")).to_contain_text(f"Lost {HOSTILE}")
-        assert_nothing_ran(page)
-    ended(webloom, run_id)
-
-
-def test_the_overview_is_accessible_and_fits_a_phone(
-    page: Page, site: Site, webloom: Webloom
-) -> None:
-    imported(webloom, f"{site.base}/{'lost-' * 30}.rss", "A name without end " * 8)
-    page.goto("/")
-    expect(section(page, "Needs attention")).to_contain_text("A name without end")
-    assert_accessible(page)
-    assert_fits_a_phone(page)

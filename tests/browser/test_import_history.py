@@ -40,8 +40,9 @@ from webloom.settings import load_settings
 OLD_RUNS = 45  # more than two pages
 OLD = "?q=archive"  # shows these only
 COLUMNS = [
+    "Select all on this page",
     "FileName",
-    "Import Date/Time",
+    "Import Date/Time ↓",
     "Status",
     "Total",
     "New",
@@ -113,11 +114,11 @@ def test_two_tabs_follow_a_run_without_a_reload(
         with held(site):
             run_id = start_import(webloom, url)
             for tab in tabs:
-                row = tab.locator(f'tr[data-run="{run_id}"]')
+                row = tab.locator(f'[data-key="{run_id}"]')
                 expect(row.get_by_role("progressbar")).to_be_visible()
                 expect_cells(row, "running", "0", "0", "0", "0", "0")
         for tab in tabs:
-            row = tab.locator(f'tr[data-run="{run_id}"]')
+            row = tab.locator(f'[data-key="{run_id}"]')
             total = str(int(new) + int(unchanged))
             expect_cells(row, "completed", total, new, "0", unchanged, "0")
         site.serve_feed("/held/live.rss", feed(6))
@@ -154,14 +155,14 @@ def test_filters_are_in_the_address_and_survive_a_reload(
 
 def test_runs_are_filtered_by_keyboard_alone(page: Page) -> None:
     page.goto("/import-history")
+    tab_to(page, page.get_by_label("Search", exact=True))
+    page.keyboard.type("archive")
+    expect(page).to_have_url(re.compile("q=archive"))
     status = page.get_by_label("Status", exact=True)
     tab_to(page, status)
     page.keyboard.type("p")
     expect(page).to_have_url(re.compile("status=partial"))
     expect(status).to_be_focused()
-    tab_to(page, page.get_by_label("Search", exact=True))
-    page.keyboard.type("archive")
-    expect(page).to_have_url(re.compile("q=archive"))
     tab_to(page, page.get_by_label("From", exact=True))
     page.keyboard.type("03032026")  # the same day, whichever of day and month comes first
     expect(page).to_have_url(re.compile("from=2026-03-03"))
@@ -181,7 +182,7 @@ def test_runs_are_filtered_by_keyboard_alone(page: Page) -> None:
 
 def test_filters_that_fit_nothing_say_so(page: Page) -> None:
     page.goto("/import-history?q=nobody-has-this-name")
-    expect(page.get_by_text("No runs match these filters")).to_be_visible()
+    expect(page.get_by_text("No matching runs")).to_be_visible()
     page.get_by_role("button", name="Clear the filters").click()
     expect(row_of(page, "Archive 44")).to_be_visible()
 
@@ -194,7 +195,7 @@ def test_pages_are_turned_and_are_in_the_address(page: Page) -> None:
     expect(row_of(page, "Archive 24")).to_be_visible()
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_text("45 runs, page 3 of 3")).to_be_visible()
-    expect(page.locator("tbody tr")).to_have_count(5)
+    expect(page.locator("[data-index]")).to_have_count(5)
     expect(page.get_by_role("button", name="Next")).to_be_disabled()
     page.reload()
     expect(row_of(page, "Archive 0")).to_be_visible()
@@ -281,7 +282,7 @@ def partial_run(site: Site, webloom: Webloom) -> str:
     return f"/import-history/{run['runId']}"
 
 
-def test_failures_are_told_with_samples_as_text(page: Page, partial_run: str) -> None:
+def test_failures_are_shown_with_samples_as_text(page: Page, partial_run: str) -> None:
     page.goto(partial_run)
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
     figures = page.locator("dl").filter(has_text="Fetched")
@@ -312,6 +313,21 @@ def test_a_retry_leads_to_a_new_run(page: Page, site: Site, webloom: Webloom) ->
     expect(page.get_by_text("The import failed")).to_be_visible()
 
 
+def test_runs_that_failed_are_retried_at_once(page: Page, site: Site, webloom: Webloom) -> None:
+    urls = [f"{site.base}/retried/{number}.rss" for number in range(2)]
+    for number, url in enumerate(urls):
+        assert imported(webloom, url, f"Retried {number}")["status"] == "failed"
+        site.serve_feed(f"/retried/{number}.rss", feed(1, first=90 + number))
+    page.goto("/import-history?q=retried&status=failed")
+    expect(page.get_by_text("2 runs, page 1 of 1")).to_be_visible()
+    page.get_by_role("checkbox", name="Select all on this page").check()
+    page.get_by_role("button", name="Retry").click()
+    page.get_by_role("dialog", name="Retry: 2 runs?").get_by_role("button", name="Retry").click()
+    expect(page.get_by_text("2 runs started again.")).to_be_visible()
+    page.get_by_label("Status", exact=True).select_option("completed")
+    expect(page.get_by_text("2 runs, page 1 of 1")).to_be_visible()
+
+
 def test_a_run_of_all_kinds_of_records_adds_up(page: Page, site: Site, webloom: Webloom) -> None:
     url = site.serve_feed("/again.rss", feed(4, first=70))
     imported(webloom, url, "Again")
@@ -319,7 +335,7 @@ def test_a_run_of_all_kinds_of_records_adds_up(page: Page, site: Site, webloom: 
     site.serve_feed("/again.rss", changed.replace(b"</channel>", b"<item/></channel>"))
     run = ended(webloom, start_import(webloom, url))
     page.goto(f"/import-history?q={url}")
-    row = page.locator(f'tr[data-run="{run["runId"]}"]')
+    row = page.locator(f'[data-key="{run["runId"]}"]')
     expect_cells(row, "partial", "5", "0", "1", "3", "1")
 
 

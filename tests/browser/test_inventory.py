@@ -21,7 +21,7 @@ from browser.checks import (
 from browser.conftest import Watched, ask
 from browser.site import HOSTILE, Site
 from e2e.running import Webloom
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 # Resolves when the element has been scrolled: the page's policy forbids Playwright's own way.
 SCROLLED = """box => new Promise(done => {
@@ -56,12 +56,16 @@ def test_submitted_urls_move_through_the_states_without_a_reload(page: Page, sit
     urls = [site.serve(f"/held/{number}", b"<p>late</p>") for number in range(3)]
     followed = page.get_by_role("region", name="Results")
     with held(site):
-        submit(page, *urls, "ftp://files.test/", "nonsense")
+        submit(page, *urls, "ftp://files.test/", "mailto:me@files.test")
         mark(page)
         expect(followed.get_by_role("heading", name="3 accepted")).to_be_visible()
         refused = followed.get_by_role("region", name="Refused URLs")
         expect(refused.get_by_role("listitem")).to_have_count(2)
         expect(refused.get_by_role("listitem").first).to_contain_text(re.compile("ftp.*http", re.S))
+        field = page.get_by_label("URLs, one per line")
+        expect(field).to_have_value(
+            "ftp://files.test/\nmailto:me@files.test"
+        )  # to be put right there
         expect(followed.get_by_text("in progress")).to_have_count(3)
         expect(row_of(page, urls[0])).to_contain_text("in progress")
     expect(followed.get_by_text("completed")).to_have_count(3)
@@ -69,6 +73,14 @@ def test_submitted_urls_move_through_the_states_without_a_reload(page: Page, sit
     assert_not_reloaded(page)
     assert_accessible(page)
     assert_fits_a_phone(page)
+
+
+def test_https_is_added_to_what_is_submitted_without_a_scheme(page: Page, site: Site) -> None:
+    address = site.base.removeprefix("http://")
+    submit(page, f"{address}/no-scheme", f"https://{address}/no-scheme")
+    followed = page.get_by_role("region", name="Results")
+    expect(followed.get_by_role("heading", name="1 accepted")).to_be_visible()
+    expect(followed.get_by_text(f"https://{address}/no-scheme")).to_be_visible()
 
 
 def test_what_is_submitted_in_one_tab_moves_in_the_other(
@@ -98,11 +110,10 @@ def test_urls_are_submitted_and_searched_by_keyboard_alone(page: Page, site: Sit
     followed = page.get_by_role("region", name="Results")
     expect(followed.get_by_text("completed")).to_have_count(2)
     assert_focus_is_kept(page)
-    tab_to(page, page.get_by_label("Words in the URL"))
+    tab_to(page, page.get_by_label("Search", exact=True))
     page.keyboard.type("typed one")
-    page.keyboard.press("Enter")
     expect(row_of(page, urls[1])).to_have_count(0)
-    tab_to(page, page.get_by_role("button", name="Clear"))
+    tab_to(page, page.get_by_role("button", name="Clear", exact=True))
     page.keyboard.press("Enter")
     expect(row_of(page, urls[1])).to_be_visible()
     assert_focus_is_kept(page)
@@ -128,8 +139,7 @@ def test_search_and_state_are_in_the_address(page: Page, webloom: Webloom, site:
         ask(webloom, "POST", "/metadata", {"url": url})
     page.goto("/inventory")
     expect(row_of(page, missing)).to_contain_text("failed permanent")
-    page.get_by_label("Words in the URL").fill("lamp")
-    page.get_by_role("button", name="Search").click()
+    page.get_by_label("Search", exact=True).fill("lamp")
     expect(page).to_have_url(re.compile(r"\?q=lamp$"))
     expect(row_of(page, chair)).to_have_count(0)
     expect(row_of(page, lamp)).to_be_visible()
@@ -139,11 +149,36 @@ def test_search_and_state_are_in_the_address(page: Page, webloom: Webloom, site:
     page.reload()
     expect(row_of(page, missing)).to_contain_text("404")
     expect(row_of(page, lamp)).to_have_count(0)
-    expect(page.get_by_label("Words in the URL")).to_have_value("lamp")
+    expect(page.get_by_label("Search", exact=True)).to_have_value("lamp")
     page.go_back()
     expect(row_of(page, lamp)).to_be_visible()
-    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("button", name="Clear", exact=True).click()
     expect(row_of(page, chair)).to_be_visible()
+
+
+def test_all_that_failed_are_fetched_again_at_once(
+    page: Page, webloom: Webloom, site: Site
+) -> None:
+    urls = [f"{site.base}/repaired/{number}" for number in range(3)]
+    for url in urls:
+        ask(webloom, "POST", "/metadata", {"url": url})
+    page.goto("/inventory?q=repaired&status=FAILED_PERMANENT")
+    for url in urls:
+        expect(row_of(page, url)).to_contain_text("404")
+        site.serve(url.removeprefix(site.base), b"<p>here again</p>")
+    page.get_by_role("checkbox", name="Select all on this page").check()
+    page.get_by_role("button", name="Refetch", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Refetch").click()
+    expect(page.get_by_text("3 records submitted.")).to_be_visible()
+    expect(page.get_by_text("No matching records")).to_be_visible()
+    page.get_by_label("State", exact=True).select_option(label="completed")
+    for url in urls:
+        expect(row_of(page, url)).to_contain_text("200")
+    row_of(page, urls[0]).get_by_role("button", name="More for").click()
+    row_of(page, urls[0]).get_by_role("button", name="Invalidate").click()
+    page.get_by_role("dialog").get_by_role("button", name="Invalidate").click()
+    expect(row_of(page, urls[0])).to_have_count(0)
+    expect(row_of(page, urls[1])).to_be_visible()
 
 
 def test_the_filters_keep_the_focus_and_what_is_being_typed(page: Page) -> None:
@@ -153,10 +188,10 @@ def test_the_filters_keep_the_focus_and_what_is_being_typed(page: Page) -> None:
     page.keyboard.type("p")
     expect(page).to_have_url(re.compile("status=PENDING"))
     expect(state).to_be_focused()
-    page.get_by_label("Words in the URL").fill("half a wo")
+    page.get_by_label("Search", exact=True).fill("half a wo")
     page.go_back()
     expect(state).to_have_value("")
-    expect(page.get_by_label("Words in the URL")).to_have_value("half a wo")
+    expect(page.get_by_label("Search", exact=True)).to_have_value("half a wo")
 
 
 def test_a_request_that_is_never_answered_is_made_again(page: Page) -> None:
@@ -170,7 +205,7 @@ def test_a_request_that_is_never_answered_is_made_again(page: Page) -> None:
     assert len(held) == 1
 
 
-def test_a_record_tells_all_that_is_known(page: Page, webloom: Webloom, site: Site) -> None:
+def test_a_record_shows_all_that_is_known(page: Page, webloom: Webloom, site: Site) -> None:
     site.serve("/plain", b"<title>Plain</title><p>the end of the way</p>")
     open_record(page, webloom, f"{site.base}/moved")
     hops = section(page, "Redirects").get_by_role("listitem")
@@ -209,7 +244,7 @@ def test_a_page_that_is_too_large_is_shown_with_what_was_read_of_it(
     page: Page, webloom: Webloom, site: Site
 ) -> None:
     open_record(page, webloom, site.serve("/oversized", b"<p>a line</p>\n" * 800_000))
-    expect(section(page, "Summary")).to_contain_text("more than 10.5 MB")
+    expect(section(page, "Summary")).to_contain_text("more than 10 MB")
     source = section(page, "Source")
     expect(source.get_by_text("Only the first 1,000,000 characters are kept")).to_be_visible()
 
@@ -262,7 +297,7 @@ def test_times_are_in_the_readers_zone(
     browser: Browser, webloom: Webloom, watched: Watched, site: Site
 ) -> None:
     context = browser.new_context(base_url=webloom.base, timezone_id="Asia/Tokyo", locale="en-GB")
-    context.set_default_timeout(PATIENCE_SECONDS * 1000)
+    context.set_default_timeout(TIMEOUT_SECONDS * 1000)
     context.on("page", watched.follow)
     page = context.new_page()
     open_record(page, webloom, site.serve("/timed", b"<p>timed</p>"))

@@ -68,12 +68,12 @@ def postings(site: Site, webloom: Webloom) -> dict[str, str]:
 
 
 def titles(page: Page) -> Locator:
-    return section(page, "Postings").get_by_role("listitem").get_by_role("link")
+    return page.get_by_role("table", name="Postings").get_by_role("rowheader").get_by_role("link")
 
 
 def test_a_search_is_in_the_address(page: Page, context: BrowserContext) -> None:
     page.goto("/jobs")
-    expect(titles(page)).to_have_count(25)
+    expect(titles(page).first).to_have_text("Dyer")
     page.get_by_label("Search").fill("weav*")
     expect(titles(page)).to_have_text(["Weaver of carpets"])
     expect(page).to_have_url(re.compile(r"\?q=weav"))
@@ -89,14 +89,14 @@ def test_filters_narrow_the_list(page: Page, postings: dict[str, str]) -> None:
     page.goto("/jobs")
     page.get_by_label("Source").select_option("Few jobs")
     expect(titles(page)).to_have_count(3)
-    page.get_by_label("Published until").fill("2026-11-04")
+    page.get_by_label("until", exact=True).fill("2026-11-04")
     expect(titles(page)).to_have_text([re.compile("Hostile"), "Weaver of carpets"])
     page.get_by_label("Company").fill("loom")
     expect(titles(page)).to_have_text(["Weaver of carpets"])
     page.get_by_label("State").select_option("closed")
     expect(page.get_by_text("No matching postings")).to_be_visible()
-    page.get_by_role("button", name="Clear the filters").first.click()
-    expect(titles(page)).to_have_count(25)
+    page.get_by_role("button", name="Clear the filters").click()
+    expect(titles(page).first).to_have_text("Dyer")
     expect(page).to_have_url(re.compile("/jobs$"))
 
 
@@ -121,7 +121,7 @@ def test_a_posting_is_read_and_left(page: Page) -> None:
 def test_hostile_postings_are_text(page: Page) -> None:
     page.goto("/jobs?q=hostile")
     expect(titles(page)).to_have_text([f"Hostile {HOSTILE}"])
-    expect(section(page, "Postings")).to_contain_text(f"Evil {HOSTILE}")
+    expect(page.get_by_role("table", name="Postings")).to_contain_text(f"Evil {HOSTILE}")
     assert_nothing_ran(page)
     titles(page).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Hostile {HOSTILE}")
@@ -134,26 +134,24 @@ def test_hostile_postings_are_text(page: Page) -> None:
 
 
 def test_all_postings_are_reached_page_by_page(page: Page, postings: dict[str, str]) -> None:
+    page.set_viewport_size({"width": 1280, "height": 3000})  # so that all rows are in sight
     page.goto(f"/jobs?source={postings['many']}")
-    seen: set[str] = set()
-    for count in (25, 25, 10):
-        expect(titles(page)).to_have_count(count)
-        shown = titles(page).all_inner_texts()
-        assert not seen & set(shown), "a posting is on two pages"
-        seen |= set(shown)
-        following = page.get_by_role("button", name="Next page")
-        if count == 25:
-            following.click()
-            expect(titles(page).first).not_to_have_text(shown[0])
-    assert seen == {f"Job {number}" for number in range(MANY)}
+    following = page.get_by_role("button", name="Next", exact=True)
+    expect(titles(page)).to_have_count(50)
+    first = set(titles(page).all_inner_texts())
+    following.click()
+    expect(titles(page)).to_have_count(10)
+    second = set(titles(page).all_inner_texts())
+    assert not first & second, "a posting is on two pages"
+    assert first | second == {f"Job {number}" for number in range(MANY)}
     expect(following).to_be_disabled()
     page.reload()
     expect(titles(page)).to_have_count(10)
-    page.get_by_role("button", name="First page").click()
-    expect(titles(page)).to_have_count(25)
+    page.get_by_role("button", name="Previous", exact=True).click()
+    expect(titles(page)).to_have_count(50)
 
 
-def test_an_open_list_tells_of_an_import(
+def test_an_open_list_shows_an_import(
     page: Page, site: Site, webloom: Webloom, postings: dict[str, str]
 ) -> None:
     page.goto("/jobs?q=spinner")
@@ -175,6 +173,6 @@ def test_an_unknown_posting_says_so(page: Page, watched: Watched) -> None:
 
 def test_the_list_is_accessible_and_fits_a_phone(page: Page) -> None:
     page.goto("/jobs")
-    expect(titles(page)).to_have_count(25)
+    expect(titles(page).first).to_be_visible()
     assert_accessible(page)
     assert_fits_a_phone(page)

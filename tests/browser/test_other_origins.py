@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from browser.site import Site, served_site
 from e2e.running import Webloom, running_for_module
-from patience import PATIENCE_SECONDS
 from servers.private import free_port
+from timeouts import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 KEY = "wl_a-key-for-a-page-elsewhere"
@@ -83,7 +83,7 @@ def without_keys(tmp_path_factory: pytest.TempPathFactory, named: Site) -> Itera
 def foreign(browser: Browser) -> Iterator[BrowserContext]:
     """Not watched as other pages are: being refused shows on the console."""
     opened = browser.new_context(locale="en-GB", timezone_id="UTC")
-    opened.set_default_timeout(PATIENCE_SECONDS * 1000)
+    opened.set_default_timeout(TIMEOUT_SECONDS * 1000)
     yield opened
     opened.close()
 
@@ -203,7 +203,7 @@ def test_the_ui_works_from_another_server(
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name=url))
     expect(row).to_contain_text("completed")  # by the live stream, without a reload
 
-    for name in ("Watch", "Queues", "Jobs", "System"):
+    for name in ("Watch", "Queues", "Postings", "System"):
         page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
         expect(page.get_by_role("alert").filter(has_text="could not be loaded")).to_have_count(0)

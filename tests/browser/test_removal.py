@@ -1,6 +1,6 @@
 """What is gone is not asked for: it would be shown as missing, and be an error on the console.
 
-Everybody who listens is told of a removal at once. The page that asks for it may hear of it that
+Everybody who listens learns of a removal at once. The page that asks for it may hear of it that
 way before it has its own answer.
 """
 
@@ -18,7 +18,7 @@ from browser.checks import section
 from browser.conftest import ask
 from browser.site import Site, feed, product
 from e2e.running import Webloom
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 # Shows the latest news that the page has heard, right before it acts on them: a revision, or the
 # status of a run.
@@ -68,7 +68,7 @@ def answered_late(
             return
         page.on("request", note)
         with heard():
-            answer = route.fetch(timeout=PATIENCE_SECONDS * 1000)
+            answer = route.fetch(timeout=TIMEOUT_SECONDS * 1000)
         route.fulfill(response=answer)
 
     page.route(lambda url: address in url, remove)
@@ -139,7 +139,7 @@ def test_a_feed_that_is_being_removed_is_not_asked_for(
 def test_pages_of_a_removed_watch_have_its_id(page: Page, webloom: Webloom, site: Site) -> None:
     url = site.serve("/kept/chair", product("Kept chair", "7.00"))
     watch = ask(webloom, "POST", "/api/watches", {"urls": [url], "name": "Chairs"})
-    page.goto("/watch")
+    page.goto("/watch?show=pages")
     row = page.get_by_role("row").filter(has_text="Kept chair")
     expect(row.get_by_role("link", name="Chairs", exact=True)).to_be_visible()
     ask(webloom, "DELETE", f"/api/watches/{watch['jobId']}")

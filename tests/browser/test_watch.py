@@ -1,4 +1,4 @@
-"""Watched pages: made with a live preview, followed live, compared, charted, and let go."""
+"""Watches: made with a live preview, followed live, and let go."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from browser.checks import (
 from browser.conftest import Watched, ask
 from browser.site import HOSTILE, Site, product
 from e2e.running import POLL_SECONDS, Webloom
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 WALL = b"<title>Just a moment...</title><h1>Verify you are human</h1><p>Complete the captcha.</p>"
 Added = Callable[..., dict[str, Any]]
@@ -43,7 +43,7 @@ def added(webloom: Webloom) -> Added:
 def check(webloom: Webloom, watch: dict[str, Any]) -> dict[str, Any]:
     """Runs it, and waits for the end of the run."""
     run = ask(webloom, "POST", f"/api/watches/{quote(watch['jobId'])}/run")
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while run["status"] == "in_progress":
         assert time.monotonic() < deadline, f"{run} goes on"
         time.sleep(POLL_SECONDS)
@@ -54,19 +54,6 @@ def check(webloom: Webloom, watch: dict[str, Any]) -> dict[str, Any]:
 def path_of(watch: dict[str, Any]) -> str:
     """Of the screen of its page."""
     return f"/watch/page?{urlencode({'jobId': watch['jobId'], 'url': watch['urls'][0]})}"
-
-
-@pytest.fixture(scope="module")
-def lamp(webloom: Webloom, site: Site, added: Added) -> dict[str, Any]:
-    """A watch whose page has three versions."""
-    url = site.serve("/lamp", product("Lamp", "12.50", text="A red lamp."))
-    watch = added(url, "Lamps")
-    check(webloom, watch)
-    site.serve("/lamp", product("Lamp", "10.00", text="A green lamp."))
-    check(webloom, watch)
-    site.serve("/lamp", product("Lamp", "11.00", text="A blue lamp.", stock="OutOfStock"))
-    check(webloom, watch)
-    return watch
 
 
 def test_a_watch_is_made_with_a_live_preview(page: Page, site: Site, watched: Watched) -> None:
@@ -115,10 +102,11 @@ def test_what_is_found_is_shown_without_a_reload(
     check(webloom, watch)
     expect(latest).to_contain_text("€80.00")
     expect(latest).to_contain_text("out of stock")
-    expect(page.get_by_role("region", name="Versions").get_by_role("row")).to_have_count(3)
     expect(page.get_by_role("heading", name="Version 1 → 2")).to_be_visible()
-    expect(section(page, "Change log")).to_contain_text("down 20.0 %")
-    expect(page.get_by_role("img", name="Price over time, 2 records")).to_be_visible()
+    expect(section(page, "Change log")).to_contain_text("down 20 %")
+    expect(section(page, "Price")).to_contain_text("2 records")
+    page.get_by_role("button", name="Versions").click()
+    expect(page.get_by_role("list", name="Versions").get_by_role("listitem")).to_have_count(2)
     assert_not_reloaded(page)
 
 
@@ -129,18 +117,18 @@ def test_what_a_run_in_one_tab_finds_is_seen_in_the_other(
     check(webloom, watch)
     site.serve("/bench", product("Bench", "45.00"))
     tabs = two_tabs(context, f"/watch/{watch['jobId']}")
-    lists = two_tabs(context, "/watch")
+    lists = two_tabs(context, "/watch?show=changes")
     tabs[0].get_by_role("button", name="Run now: Benches").click()
     for tab in tabs:
         changes = section(tab, "Latest changes")
         expect(changes.get_by_role("link", name="Bench", exact=True)).to_be_visible()
-        expect(changes).to_contain_text("down 10.0 %")
+        expect(changes).to_contain_text("down 10 %")
         row = tab.get_by_role("region", name="Pages").get_by_role("row").filter(has_text="Bench")
-        expect(row.get_by_role("cell").last).to_have_text("2")
+        expect(row).to_contain_text("€45.00")
         expect(tab.get_by_role("region", name="Runs").get_by_role("row")).to_have_count(3)
         assert_not_reloaded(tab)
     for tab in lists:
-        expect(section(tab, "Latest changes")).to_contain_text("down 10.0 %")
+        expect(section(tab, "Latest changes")).to_contain_text("down 10 %")
         assert_not_reloaded(tab)
 
 
@@ -189,64 +177,6 @@ def test_a_watch_shows_its_runs_and_pages_without_a_reload(
     assert_not_reloaded(page)
 
 
-def test_two_versions_are_compared_inline_and_side_by_side(
-    page: Page, lamp: dict[str, Any]
-) -> None:
-    page.goto(path_of(lamp))
-    compared = page.get_by_role("region", name="Differences")
-    expect(page.get_by_role("heading", name="Version 2 → 3")).to_be_visible()
-    expect(compared.locator("del")).to_have_text(["green", re.compile("10")])
-    expect(compared.locator("ins")).to_have_text(["blue", re.compile("11")])
-    expect(page.get_by_role("columnheader", name="Old text")).to_have_count(0)
-    assert_accessible(page)
-    page.get_by_role("button", name="Side by side").click()
-    expect(page.get_by_role("columnheader", name="Old text")).to_have_count(1)
-    page.get_by_role("radio", name="Compare from version 1").check()
-    expect(page.get_by_role("heading", name="Version 1 → 3")).to_be_visible()
-    expect(compared.locator("del").first).to_have_text("red")
-    assert_accessible(page)
-    page.reload()
-    expect(page.get_by_role("heading", name="Version 1 → 3")).to_be_visible()
-    expect(page.get_by_role("columnheader", name="Old text")).to_have_count(1)
-    assert {"form=side", "from=1", "to=3"} <= set(page.url.partition("?")[2].split("&"))
-    page.get_by_role("link", name="Version 1 → 2").click()
-    expect(page.get_by_role("heading", name="Version 1 → 2")).to_be_visible()
-
-
-def test_two_versions_are_chosen_by_keyboard_alone(page: Page, lamp: dict[str, Any]) -> None:
-    page.goto(path_of(lamp))
-    expect(page.get_by_role("heading", name="Version 2 → 3")).to_be_visible()
-    tab_to(page, page.get_by_role("radio", name="Compare from version 2"))
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("heading", name="Version 1 → 3")).to_be_visible()
-    expect(page.get_by_role("radio", name="Compare from version 1")).to_be_focused()
-    tab_to(page, page.get_by_role("radio", name="Compare to version 3"))
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("heading", name="Version 1 → 2")).to_be_visible()
-    expect(page.get_by_role("radio", name="Compare to version 2")).to_be_focused()
-    assert_focus_is_kept(page)
-    side = page.get_by_role("button", name="Side by side")
-    tab_to(page, side)
-    page.keyboard.press("Space")
-    expect(page.get_by_role("columnheader", name="Old text")).to_have_count(1)
-    expect(side).to_be_focused()
-    expect(page.get_by_role("region", name="Differences").locator("del").first).to_have_text("red")
-
-
-def test_a_price_has_a_chart_and_a_table(page: Page, lamp: dict[str, Any]) -> None:
-    page.goto(path_of(lamp))
-    chart = page.get_by_role("img", name="Price over time, 3 records: now €11.00")
-    expect(chart).to_be_visible()
-    expect(section(page, "Latest")).to_contain_text("out of stock")
-    page.get_by_text("All records as a table").click()
-    rows = page.get_by_role("region", name="Prices").get_by_role("row")
-    expect(rows).to_have_text([re.compile("Time"), *map(re.compile, ("11.00", "10.00", "12.50"))])
-    with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
-    assert len(download.value.path().read_text().splitlines()) == 4
-    assert_fits_a_phone(page)
-
-
 def test_a_watch_is_paused_edited_and_removed(
     page: Page, webloom: Webloom, site: Site, added: Added, watched: Watched
 ) -> None:
@@ -278,7 +208,12 @@ def test_a_watch_is_paused_edited_and_removed(
     page.get_by_role("button", name="Remove: Good desks").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove the watch").click()
     expect(page).to_have_url(re.compile("/watch$"))
-    pages = page.get_by_role("region", name="Pages", exact=True).get_by_role("row")
+    # There may be other tests' watches, or none.
+    watches = page.get_by_role("region", name="Watches")
+    expect(watches).to_contain_text(re.compile(r"\d+ watch"))
+    expect(page.get_by_role("link", name="Good desks")).to_have_count(0)
+    page.get_by_role("link", name="Pages", exact=True).click()
+    pages = page.get_by_role("table", name="Pages").get_by_role("row")
     expect(pages.filter(has_text="/desk")).to_be_visible()
     expect(page.get_by_role("link", name="Good desks")).to_have_count(0)
 
@@ -305,47 +240,17 @@ def test_a_price_is_shown_with_all_its_digits(
     expect(section(page, "Latest")).to_contain_text("€0.999")
 
 
-def test_a_watch_that_is_not_listed_is_known_by_its_name(
+def test_a_page_says_whose_it_is_by_the_name_of_its_watch(
     page: Page, webloom: Webloom, site: Site, added: Added
 ) -> None:
-    # By name it is the first of all, and the list is shown from the second on.
     watch = added(site.serve("/mirror", product("Mirror", "8.00")), "0 Mirrors")
     check(webloom, watch)
-    added(f"{site.base}/mirror/other", "1 Other mirror")
-    first = ask(webloom, "GET", "/api/watches?limit=1")
-    assert first["data"][0]["jobId"] == watch["jobId"]
-    page.goto(f"/watch?{urlencode({'watches': first['nextCursor']})}")
-    expect(page.get_by_role("button", name="Run now: 1 Other mirror")).to_be_visible()
-    expect(page.get_by_role("button", name="Run now: 0 Mirrors")).to_have_count(0)
-    pages = page.get_by_role("region", name="Pages", exact=True).get_by_role("row")
+    page.goto("/watch?show=pages")
+    pages = page.get_by_role("table", name="Pages").get_by_role("row")
     expect(pages.filter(has_text="/mirror").get_by_role("link", name="0 Mirrors")).to_be_visible()
 
 
-def test_a_list_is_imported_as_far_as_it_can_be(page: Page, site: Site) -> None:
-    one = site.serve("/list/one", product("One", "1.00"))
-    two = site.serve("/list/two", product("Two", "2.00"))
-    page.goto("/watch")
-    page.get_by_role("button", name="Import a list").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("List").fill(f"{one}\n{two}\nftp://files.test/\n")
-    dialog.get_by_role("button", name="Import").click()
-    expect(dialog.get_by_role("status")).to_have_text("2 watches added, 1 refused.")
-    refused = dialog.get_by_role("region", name="Rejected entries")
-    expect(refused.get_by_role("row").nth(1)).to_contain_text("ftp://files.test/")
-    assert_accessible(page)
-    dialog.get_by_role("button", name="Done").click()
-    pages = page.get_by_role("region", name="Pages", exact=True).get_by_role("row")
-    expect(pages.filter(has_text="/list/one")).to_contain_text("€1.00")
-    assert_accessible(page)
-    assert_fits_a_phone(page)
-    page.get_by_label("Search URL and title").fill("list/two")
-    expect(page).to_have_url(re.compile("q=list"))
-    expect(pages).to_have_count(2)
-    page.reload()
-    expect(pages).to_have_count(2)
-
-
-def test_a_target_that_can_not_be_told_is_shown(
+def test_a_target_that_fails_is_shown(
     page: Page, webloom: Webloom, site: Site, added: Added
 ) -> None:
     url = site.serve("/rug", product("Rug", "70.00"))
@@ -358,6 +263,7 @@ def test_a_target_that_can_not_be_told_is_shown(
     expect(notice).to_contain_text(re.compile("given up|tried again"))
     expect(notice).to_contain_text("60")
     expect(notice.locator(".text-bad").last).to_contain_text(re.compile("refuse|private|allow"))
+    expect(page.get_by_text(re.compile("^Notifications to http.* fail: "))).to_be_in_viewport()
     assert "secret-of-mine" not in page.content()
     assert_accessible(page)
     assert_fits_a_phone(page)
@@ -371,7 +277,7 @@ def test_a_job_that_another_program_checks_shows_what_it_has_counted(
         for number in range(3)
     ]
     ask(webloom, "POST", "/api/watch/events", events)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not any(
         each["pagesProcessed"] == 3
         for each in ask(webloom, "GET", "/api/watches?jobId=their-shop")["data"]
@@ -388,6 +294,33 @@ def test_a_job_that_another_program_checks_shows_what_it_has_counted(
     expect(head.get_by_role("button", name=re.compile("^Remove"))).to_be_visible()
     assert_accessible(page)
     assert_fits_a_phone(page)
+
+
+def test_why_a_watch_fails_is_said_first_and_counted_once(
+    page: Page, webloom: Webloom, site: Site, added: Added
+) -> None:
+    watch = added(site.serve("/walled", WALL), "All away")
+    assert check(webloom, watch)["status"] == "failed"
+    reason = ask(webloom, "GET", f"/api/watches/{watch['jobId']}")["lastError"]
+    page.goto(f"/watch/{watch['jobId']}")
+    said = page.get_by_text(f"The last run failed: {reason}")
+    expect(said).to_be_in_viewport()
+    top = section(page, "Latest changes").bounding_box()
+    assert top is not None
+    assert said.evaluate("each => each.getBoundingClientRect().bottom") <= top["y"]
+    assert_accessible(page)
+    assert_fits_a_phone(page)
+    whole = f"No page of the watch All away could be checked: {reason}"
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while whole not in (found := troubles(webloom)):
+        assert time.monotonic() < deadline, found
+        time.sleep(POLL_SECONDS)
+    assert not [each for each in found if "could not be checked the last time" in each]
+    ask(webloom, "DELETE", f"/api/watches/{watch['jobId']}")
+
+
+def troubles(webloom: Webloom) -> list[str]:
+    return [each["what"] for each in ask(webloom, "GET", "/api/troubles")["data"]]
 
 
 def test_the_text_of_a_hostile_page_is_text(
@@ -409,7 +342,7 @@ def test_the_text_of_a_hostile_page_is_text(
     assert_fits_a_phone(page)
 
 
-def test_a_wall_is_told_as_such(page: Page, webloom: Webloom, site: Site, added: Added) -> None:
+def test_a_wall_is_shown_as_such(page: Page, webloom: Webloom, site: Site, added: Added) -> None:
     url = site.serve("/vase", product("Vase", "3.00"))
     watch = added(url, "Vases")
     check(webloom, watch)

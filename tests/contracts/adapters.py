@@ -1,76 +1,63 @@
 """The adapters that the contract suites run over.
 
-To add one, write how it is opened and add it to the tuples at the end of this file. Where a backend
-truly differs, its entry says so in a field, and the suite reads the field.
+A store has one entry in BACKENDS, from which the adapters of all its ports follow. A broker has one
+in BROKERS. Where a backend truly differs, its entry says so in a field, and the suite reads it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
-from dataclasses import dataclass, field, fields, replace
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from contracts.mongodb_backend import (
+    fill_mongodb,
     lose_mongodb_row,
-    open_mongodb_at,
-    open_mongodb_heartbeats,
-    open_mongodb_imports,
-    open_mongodb_lock,
-    open_mongodb_revisions,
-    open_mongodb_store,
+    open_mongodb_primitives,
+    open_mongodb_stores,
 )
+from contracts.primitives import Primitives
 from contracts.server_view import ServerView
+from contracts.sqlite_backend import (
+    AMPLE,
+    fill_sqlite,
+    lose_sqlite_row,
+    open_sqlite,
+    open_sqlite_broker,
+    open_sqlite_primitives,
+)
 from fakes.clock import FakeClock
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.bullmq.broker import open_bullmq
-from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.locks import lock_codec
-from webloom.adapters.mongodb.notifications import MongoNotifications
-from webloom.adapters.mongodb.pages import mongodb_pages
-from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
-from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
-from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
-from webloom.adapters.sqlite.broker import SqliteBroker
-from webloom.adapters.sqlite.database import Database, open_database
-from webloom.adapters.sqlite.heartbeats import SqliteHeartbeats
-from webloom.adapters.sqlite.imports import sqlite_imports
-from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
-from webloom.adapters.sqlite.locks import LOCKS as LOCK_ROWS
-from webloom.adapters.sqlite.locks import sqlite_locks
-from webloom.adapters.sqlite.notifications import SqliteNotifications
-from webloom.adapters.sqlite.pages import sqlite_pages
-from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
-from webloom.adapters.sqlite.revisions import SqliteRevisions
-from webloom.adapters.sqlite.watch_runs import SqliteWatchRuns
-from webloom.adapters.sqlite.watches import SqliteWatches
 from webloom.adapters.system_clock import SystemClock
+from webloom.bootstrap.stores import Stores
 from webloom.domain.import_run import Mark
 from webloom.domain.import_transitions import FeedState
-from webloom.domain.lease import Lease
-from webloom.domain.retention import Retention
+from webloom.domain.watch import Watch
 from webloom.ports.broker import Broker, Message
 from webloom.ports.clock import Clock
-from webloom.ports.heartbeats import Heartbeats
+from webloom.ports.dump import WholeStore
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
 from webloom.ports.page_stores import PageStores
-from webloom.ports.revisions import Revisions
+from webloom.ports.record_listing import RecordListing
+from webloom.ports.watch_run_listing import WatchRunListing
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
 from webloom.stores.feeds import StoredFeeds
-from webloom.stores.primitives import Documents, Now, Pairs
+from webloom.stores.primitives import Decide, Now
+from webloom.stores.watches import StoredWatches
 
 LEASE = 15.0  # of a delivery that is to be lost
 A_LONG_LEASE = 3600.0  # of every other one: no stall of the machine ends it
@@ -82,11 +69,12 @@ PortOut = TypeVar("PortOut", covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the processes of one test meet, and nobody else."""
+    """Where the processes of one test meet, and no others."""
 
     folder: Path
     name: str
     server: PrivateServer | None  # that tests share
+    role: str = "here"  # of the database, in a test with two
 
 
 class OpenBroker(Protocol):
@@ -94,6 +82,12 @@ class OpenBroker(Protocol):
         self, place: Place, clock: Clock, *, limits: Mapping[str, int], lease: float
     ) -> AbstractAsyncContextManager[Broker]:
         """A process of its own, as far as the backend can tell; all with one `place` share it."""
+
+
+class OpenStores(Protocol):
+    def __call__(
+        self, place: Place, clock: Clock, *, budget: int = AMPLE
+    ) -> AbstractAsyncContextManager[Stores]: ...
 
 
 class OpenPort(Protocol[PortOut]):
@@ -104,7 +98,7 @@ class OpenPort(Protocol[PortOut]):
 class BrokerAdapter:
     name: str
     open: OpenBroker
-    server: str | None = None  # the fixture of the server that it needs
+    server: str | None = None  # that it needs, of SERVERS
     is_second_topology: bool = False
     knows_keys: bool = False  # a waiting message with the same key stands for a new one
     counts_in_flight: bool = True
@@ -116,13 +110,8 @@ class BrokerAdapter:
     lose: Callable[[Broker], Awaitable[None]] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PortAdapter(Generic[PortOut]):
-    name: str
-    open: OpenPort[PortOut]
-    pass_time: Callable[[FakeClock, float], Awaitable[None]]
-    server: str | None = None  # the fixture of the server that it needs
-    is_second_topology: bool = False
+def settings_of_server(place: Place) -> Mapping[str, str]:
+    return {} if place.server is None else place.server.settings(place.name)
 
 
 class LoseRow(Protocol):
@@ -130,18 +119,40 @@ class LoseRow(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportAdapter(PortAdapter[Imports]):
-    """With what a process that dies between two writes can leave behind."""
+class StoreBackend:
+    name: str
+    open: OpenStores
+    open_primitives: OpenPort[Primitives]
+    # A batch's in the ledger of imports, as a process leaves it that dies between two writes.
+    lose_row: LoseRow
+    fill: Callable[[Place, int], None]  # so many bytes of another program, into its database
+    server: str | None = None  # that it needs, of SERVERS
+    is_second_topology: bool = False
+    has_snapshots: bool = True  # what is read for a dump is as of one moment
+    # That make it the store of an installation; by default its server's, or none.
+    settings: Callable[[Place], Mapping[str, str]] = settings_of_server
 
-    lose_row: LoseRow  # a batch's in the ledger
+
+@dataclass(frozen=True, kw_only=True)
+class PortAdapter(Generic[PortOut]):
+    backend: StoreBackend
+    open: OpenPort[PortOut]
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    @property
+    def server(self) -> str | None:
+        return self.backend.server
+
+    @property
+    def is_second_topology(self) -> bool:
+        return self.backend.is_second_topology
 
 
-class LoseWatch(Protocol):
-    async def __call__(self, place: Place, clock: Clock, watch_id: str) -> None: ...
-
-
-class TieWatch(Protocol):
-    async def __call__(self, place: Place, clock: Clock, watch_id: str, run_id: str) -> None: ...
+class ListedWatchRuns(WatchRuns, WatchRunListing, Protocol):
+    """The runs of watches and their listing: one class in each backend."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,16 +160,53 @@ class Watching(PageStores):
     """The stores of the watch pipeline, over one backend."""
 
     watches: Watches
-    runs: WatchRuns
+    runs: ListedWatchRuns
     notifications: Notifications
 
 
-@dataclass(frozen=True, kw_only=True)
-class WatchAdapter(PortAdapter[Watching]):
-    """With what a process that dies between two writes can leave behind."""
+def watching_of(stores: Stores) -> Watching:
+    runs: object = stores.watch_runs
+    assert runs is stores.watch_run_listing
+    return Watching(
+        pages=stores.pages,
+        history=stores.page_history,
+        alerts=stores.change_alerts,
+        storage=stores.page_storage,
+        watches=stores.watches,
+        runs=cast(ListedWatchRuns, runs),
+        notifications=stores.notifications,
+    )
 
-    tie_watch: TieWatch  # to an active run that is none
-    lose_watch: LoseWatch  # and leave its active run
+
+class Inventory(InventoryStore, RecordListing, Protocol):
+    """The records and their listing: one class in each backend."""
+
+
+def inventory_of(stores: Stores) -> Inventory:
+    store: object = stores.store
+    assert store is stores.records
+    return cast(Inventory, store)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """One store, as its users and as a dump see it."""
+
+    whole: WholeStore
+    locks: Locks
+    inventory: Inventory
+    imports: Imports
+    watching: Watching
+
+
+def whole_of(stores: Stores) -> Whole:
+    return Whole(
+        whole=stores.whole,
+        locks=stores.lock,
+        inventory=inventory_of(stores),
+        imports=stores.imports,
+        watching=watching_of(stores),
+    )
 
 
 @dataclass(kw_only=True)
@@ -239,15 +287,15 @@ class Processes(Generic[Port]):
         return self.adapter.open(self.place, self.clock)
 
     async def pass_time(self, seconds: float) -> None:
-        await self.adapter.pass_time(self.clock, seconds)
+        self.clock.advance(seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportProcesses(Processes[Imports]):
-    adapter: ImportAdapter
+    """With what a process that dies between two writes can leave behind."""
 
     async def lose_row(self, mark: Mark) -> None:
-        await self.adapter.lose_row(self.place, self.clock, mark)
+        await self.adapter.backend.lose_row(self.place, self.clock, mark)
 
     async def tie_feed(self, feed_id: str, run_id: str) -> None:
         """To an active run that is none."""
@@ -265,154 +313,36 @@ class ImportProcesses(Processes[Imports]):
 
 @dataclass(frozen=True, kw_only=True)
 class WatchProcesses(Processes[Watching]):
-    adapter: WatchAdapter
+    """With what a process that dies between two writes can leave behind."""
+
+    @asynccontextmanager
+    async def open_within(self, budget: int) -> AsyncIterator[Watching]:
+        """Of so many bytes."""
+        async with self.adapter.backend.open(self.place, self.clock, budget=budget) as stores:
+            yield watching_of(stores)
 
     async def tie_watch(self, watch_id: str, run_id: str) -> None:
-        await self.adapter.tie_watch(self.place, self.clock, watch_id, run_id)
+        """To an active run that is none."""
+
+        def tie(watch: Watch | None, event: None, now: Now) -> tuple[Watch | None, None]:
+            assert watch is not None
+            return replace(watch, active_run_id=run_id, begun=None), None
+
+        await self._change(tie, watch_id)
 
     async def lose_watch(self, watch_id: str) -> None:
-        await self.adapter.lose_watch(self.place, self.clock, watch_id)
+        """And leave its active run."""
 
+        def lose(watch: Watch | None, event: None, now: Now) -> tuple[None, None]:
+            assert watch is not None
+            return None, None
 
-def database_file(place: Place) -> Path:
-    return place.folder / "webloom.db"
+        await self._change(lose, watch_id)
 
-
-@asynccontextmanager
-async def open_sqlite_broker(
-    place: Place, clock: Clock, *, limits: Mapping[str, int], lease: float
-) -> AsyncIterator[Broker]:
-    async with open_database(database_file(place), clock) as database:
-        yield SqliteBroker(database, limits=dict(limits), lease=lease)
-
-
-@asynccontextmanager
-async def open_sqlite_store(place: Place, clock: Clock) -> AsyncIterator[InventoryStore]:
-    async with open_database(database_file(place), clock) as database:
-        yield SqliteInventoryStore(database)
-
-
-@asynccontextmanager
-async def open_sqlite_imports(place: Place, clock: Clock) -> AsyncIterator[Imports]:
-    async with open_database(database_file(place), clock) as database:
-        yield sqlite_imports(database, durable_batches=False)
-
-
-async def lose_sqlite_row(place: Place, clock: Clock, mark: Mark) -> None:
-    _change_file(
-        place,
-        "DELETE FROM import_batches WHERE batch_index = ? AND run = "
-        "(SELECT id FROM run_names WHERE run_id = ?)",
-        (mark.batch_index, mark.run_id),
-    )
-
-
-def _change_file(place: Place, statement: str, values: tuple[Any, ...]) -> None:
-    with closing(sqlite3.connect(database_file(place))) as connection, connection:
-        assert connection.execute(statement, values).rowcount == 1
-
-
-@asynccontextmanager
-async def open_sqlite_watching(place: Place, clock: Clock) -> AsyncIterator[Watching]:
-    async with open_database(database_file(place), clock) as database:
-        yield watching_in(database)
-
-
-def stores_in(stores: PageStores) -> dict[str, Any]:
-    return {each.name: getattr(stores, each.name) for each in fields(PageStores)}
-
-
-def watching_in(database: Database, *, budget: int = 1 << 40) -> Watching:
-    retention = Retention()
-    return Watching(
-        **stores_in(sqlite_pages(database, retention=retention, budget=budget)),
-        watches=SqliteWatches(database, retention=retention),
-        runs=SqliteWatchRuns(database, retention=retention),
-        notifications=SqliteNotifications(database, retention=retention),
-    )
-
-
-@asynccontextmanager
-async def open_mongodb_watching(place: Place, clock: Clock) -> AsyncIterator[Watching]:
-    async with open_mongodb_at(place, clock) as database:
-        yield watching_on(database)
-
-
-def watching_on(database: MongoDatabase, *, budget: int = 1 << 40) -> Watching:
-    retention = Retention()
-    return Watching(
-        **stores_in(mongodb_pages(database, retention=retention, budget=budget)),
-        watches=MongoWatches(database, retention=retention),
-        runs=MongoWatchRuns(database, retention=retention),
-        notifications=MongoNotifications(database, retention=retention),
-    )
-
-
-async def tie_sqlite_watch(place: Place, clock: Clock, watch_id: str, run_id: str) -> None:
-    _change_file(
-        place, "UPDATE watches SET active_run_id = ? WHERE watch_id = ?", (run_id, watch_id)
-    )
-
-
-async def lose_sqlite_watch(place: Place, clock: Clock, watch_id: str) -> None:
-    _change_file(place, "DELETE FROM watches WHERE watch_id = ?", (watch_id,))
-
-
-async def lose_mongodb_watch(place: Place, clock: Clock, watch_id: str) -> None:
-    async with open_mongodb_at(place, clock) as database:
-        assert (await database.watches.delete_one({"_id": watch_id})).deleted_count == 1
-
-
-async def tie_mongodb_watch(place: Place, clock: Clock, watch_id: str, run_id: str) -> None:
-    async with open_mongodb_at(place, clock) as database:
-        tied = await database.watches.update_one(
-            {"_id": watch_id}, {"$set": {"activeRunId": run_id}, "$unset": {"activeRun": True}}
-        )
-        assert tied.matched_count == 1
-
-
-@asynccontextmanager
-async def open_sqlite_lock(place: Place, clock: Clock) -> AsyncIterator[Locks]:
-    async with open_database(database_file(place), clock) as database:
-        yield sqlite_locks(database)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Primitives:
-    """Over the documents of locks, as a sample."""
-
-    documents: Documents[Lease]
-    pairs: Pairs[Lease, Lease]
-
-
-@asynccontextmanager
-async def open_sqlite_primitives(place: Place, clock: Clock) -> AsyncIterator[Primitives]:
-    async with open_database(database_file(place), clock) as database:
-        yield Primitives(
-            documents=SqliteDocuments(database, LOCK_ROWS),
-            pairs=SqlitePairs(database, LOCK_ROWS, LOCK_ROWS),
-        )
-
-
-@asynccontextmanager
-async def open_mongodb_primitives(place: Place, clock: Clock) -> AsyncIterator[Primitives]:
-    async with open_mongodb_at(place, clock) as database:
-        codec = lock_codec(database)
-        yield Primitives(
-            documents=MongoDocuments(database, codec), pairs=MongoPairs(database, codec, codec)
-        )
-
-
-@asynccontextmanager
-async def open_sqlite_heartbeats(place: Place, clock: Clock) -> AsyncIterator[Heartbeats]:
-    async with open_database(database_file(place), clock) as database:
-        yield SqliteHeartbeats(database)
-
-
-@asynccontextmanager
-async def open_sqlite_revisions(place: Place, clock: Clock) -> AsyncIterator[Revisions]:
-    async with open_database(database_file(place), clock) as database:
-        yield SqliteRevisions(database)
+    async def _change(self, decide: Decide[Watch, None, None], watch_id: str) -> None:
+        async with self.open() as store:
+            assert isinstance(store.watches, StoredWatches)
+            await store.watches._documents.change(decide, [(watch_id, None)])
 
 
 @asynccontextmanager
@@ -446,13 +376,9 @@ async def lose_rabbitmq(broker: Broker) -> None:
     broker._connection.session().drop("a test cut it")
 
 
-async def move_clock(clock: FakeClock, seconds: float) -> None:
-    clock.advance(seconds)
-
-
 BROKERS = (
     BrokerAdapter(name="sqlite", open=open_sqlite_broker, knows_keys=True),
-    BrokerAdapter(name="bullmq", open=open_bullmq_broker, server="redis_server", second=0.05),
+    BrokerAdapter(name="bullmq", open=open_bullmq_broker, server="bullmq", second=0.05),
     BrokerAdapter(
         name="rabbitmq",
         open=open_rabbitmq_broker,
@@ -474,77 +400,54 @@ BROKERS = (
 )
 
 
-def on_mongodb(open_port: OpenPort[PortOut]) -> tuple[PortAdapter[PortOut], ...]:
-    return (
-        PortAdapter(name="mongodb", open=open_port, pass_time=move_clock, server="mongod"),
-        PortAdapter(
-            name="mongodb-replica-set",
-            open=open_port,
-            pass_time=move_clock,
-            server="replica_set",
-            is_second_topology=True,
-        ),
-    )
-
-
-STORES: tuple[PortAdapter[InventoryStore], ...] = (
-    PortAdapter(name="sqlite", open=open_sqlite_store, pass_time=move_clock),
-    *on_mongodb(open_mongodb_store),
+MONGODB = StoreBackend(
+    name="mongodb",
+    open=open_mongodb_stores,
+    open_primitives=open_mongodb_primitives,
+    lose_row=lose_mongodb_row,
+    fill=fill_mongodb,
+    server="mongodb",
+    has_snapshots=False,
 )
-LOCKS: tuple[PortAdapter[Locks], ...] = (
-    PortAdapter(name="sqlite", open=open_sqlite_lock, pass_time=move_clock),
-    *on_mongodb(open_mongodb_lock),
-)
-PRIMITIVES: tuple[PortAdapter[Primitives], ...] = (
-    PortAdapter(name="sqlite", open=open_sqlite_primitives, pass_time=move_clock),
-    *on_mongodb(open_mongodb_primitives),
-)
-HEARTBEATS: tuple[PortAdapter[Heartbeats], ...] = (
-    PortAdapter(name="sqlite", open=open_sqlite_heartbeats, pass_time=move_clock),
-    *on_mongodb(open_mongodb_heartbeats),
-)
-
-REVISIONS: tuple[PortAdapter[Revisions], ...] = (
-    PortAdapter(name="sqlite", open=open_sqlite_revisions, pass_time=move_clock),
-    *on_mongodb(open_mongodb_revisions),
-)
-WATCHING: tuple[WatchAdapter, ...] = (
-    WatchAdapter(
+BACKENDS = (
+    StoreBackend(
         name="sqlite",
-        open=open_sqlite_watching,
-        pass_time=move_clock,
-        tie_watch=tie_sqlite_watch,
-        lose_watch=lose_sqlite_watch,
-    ),
-    *(
-        WatchAdapter(
-            name=name,
-            open=open_mongodb_watching,
-            pass_time=move_clock,
-            server=server,
-            is_second_topology=server == "replica_set",
-            tie_watch=tie_mongodb_watch,
-            lose_watch=lose_mongodb_watch,
-        )
-        for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
-    ),
-)
-IMPORTS: tuple[ImportAdapter, ...] = (
-    ImportAdapter(
-        name="sqlite",
-        open=open_sqlite_imports,
-        pass_time=move_clock,
+        open=open_sqlite,
+        open_primitives=open_sqlite_primitives,
         lose_row=lose_sqlite_row,
+        fill=fill_sqlite,
     ),
-    *(
-        ImportAdapter(
-            name=name,
-            open=open_mongodb_imports,
-            pass_time=move_clock,
-            server=server,
-            is_second_topology=server == "replica_set",
-            lose_row=lose_mongodb_row,
-        )
-        for name, server in (("mongodb", "mongod"), ("mongodb-replica-set", "replica_set"))
+    MONGODB,
+    replace(
+        MONGODB,
+        name="mongodb-replica-set",
+        server="replicas",
+        is_second_topology=True,
+        has_snapshots=True,
     ),
 )
+
+
+def _adapters(port: Callable[[Stores], PortOut]) -> tuple[PortAdapter[PortOut], ...]:
+    return tuple(PortAdapter(backend=each, open=_opening(each, port)) for each in BACKENDS)
+
+
+def _opening(backend: StoreBackend, port: Callable[[Stores], PortOut]) -> OpenPort[PortOut]:
+    @asynccontextmanager
+    async def open_port(place: Place, clock: Clock) -> AsyncIterator[PortOut]:
+        async with backend.open(place, clock) as stores:
+            yield port(stores)
+
+    return open_port
+
+
+FIRST_TOPOLOGIES = [each for each in BACKENDS if not each.is_second_topology]
+STORES = _adapters(inventory_of)
+LOCKS = _adapters(lambda stores: stores.lock)
+HEARTBEATS = _adapters(lambda stores: stores.heartbeats)
+WORKER_LOGS = _adapters(lambda stores: stores.worker_logs)
+REVISIONS = _adapters(lambda stores: stores.revisions)
+IMPORTS = _adapters(lambda stores: stores.imports)
+WATCHING = _adapters(watching_of)
+WHOLE = _adapters(whole_of)
+PRIMITIVES = tuple(PortAdapter(backend=each, open=each.open_primitives) for each in BACKENDS)

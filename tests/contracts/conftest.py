@@ -18,32 +18,37 @@ from contracts.adapters import (
     REVISIONS,
     STORES,
     WATCHING,
+    WORKER_LOGS,
     BrokerAdapter,
     Brokers,
     ImportProcesses,
+    Inventory,
     Place,
     PortAdapter,
-    Primitives,
     Processes,
+    StoreBackend,
     Watching,
     WatchProcesses,
+    Whole,
 )
 from contracts.mongodb_backend import open_mongodb_at
-from contracts.whole_samples import Whole
+from contracts.primitives import Primitives
 from fakes.clock import FakeClock
-from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
-from topologies import each
+from servers.shared import SharedServers
+from timeouts import TIMEOUT_SECONDS
+from topologies import SERVERS, each
 from webloom.adapters.bullmq import server as bullmq_server
-from webloom.adapters.mongodb import client as mongodb_client
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb import database as mongodb_database
+from webloom.adapters.mongodb import page_storage
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.ports.broker import Broker
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
-from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.page_stores import PageStores
 from webloom.ports.revisions import Revisions
+from webloom.ports.worker_logs import WorkerLogs
 
 
 @pytest.fixture
@@ -55,18 +60,31 @@ def clock() -> FakeClock:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """With servers that are there: that one does not answer in time tells of the machine only."""
     for module, names in (
-        (mongodb_client, ("REACH_SECONDS", "ANSWER_SECONDS")),
+        (mongodb_database, ("REACH_SECONDS", "ANSWER_SECONDS")),
         (bullmq_server, ("CONNECT_SECONDS", "ANSWER_SECONDS")),
     ):
         for name in names:
-            monkeypatch.setattr(module, name, PATIENCE_SECONDS)
+            monkeypatch.setattr(module, name, TIMEOUT_SECONDS)
+
+
+@pytest.fixture
+def steady_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On MongoDB those of documents alone: an index grows severalfold when the server writes a
+    checkpoint."""
+    monkeypatch.setattr(page_storage, "_bytes", lambda stats: int(stats["size"]))
 
 
 def place_for(
-    adapter: BrokerAdapter | PortAdapter[object], request: pytest.FixtureRequest, folder: Path
+    adapter: BrokerAdapter | PortAdapter[object] | StoreBackend,
+    request: pytest.FixtureRequest,
+    folder: Path,
+    role: str = "here",
 ) -> Place:
-    server = None if adapter.server is None else request.getfixturevalue(adapter.server)
-    return Place(folder=folder, name=uuid.uuid4().hex[:12], server=server)
+    server = None
+    if adapter.server is not None:
+        shared: SharedServers = request.getfixturevalue("shared_servers")
+        server = shared.get(adapter.server, SERVERS[adapter.server])
+    return Place(folder=folder, name=uuid.uuid4().hex[:12], server=server, role=role)
 
 
 @pytest.fixture
@@ -97,14 +115,14 @@ async def broker(brokers: Brokers) -> AsyncIterator[Broker]:
 @pytest.fixture(params=each(STORES))
 def stores(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
-) -> Processes[InventoryStore]:
+) -> Processes[Inventory]:
     return Processes(
         adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
     )
 
 
 @pytest.fixture
-async def store(stores: Processes[InventoryStore]) -> AsyncIterator[InventoryStore]:
+async def store(stores: Processes[Inventory]) -> AsyncIterator[Inventory]:
     async with stores.open() as opened:
         yield opened
 
@@ -146,6 +164,15 @@ def observers(
 async def heartbeats(observers: Processes[Heartbeats]) -> AsyncIterator[Heartbeats]:
     async with observers.open() as opened:
         yield opened
+
+
+@pytest.fixture(params=each(WORKER_LOGS))
+def logging_processes(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock, patient: None
+) -> Processes[WorkerLogs]:
+    return Processes(
+        adapter=request.param, place=place_for(request.param, request, tmp_path), clock=clock
+    )
 
 
 @pytest.fixture(params=each(REVISIONS))
@@ -192,7 +219,7 @@ def page_store(watching: Watching) -> PageStores:
     return watching
 
 
-# Dumps: a test names the adapters of both, by PAIRS of whole_samples.
+# Dumps: a test names the adapters, by PAIRS and its like of whole_samples.
 
 
 @pytest.fixture
@@ -206,7 +233,8 @@ async def source(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> AsyncIterator[Whole]:
     adapter: PortAdapter[Whole] = request.param
-    async with adapter.open(place_for(adapter, request, tmp_path / "source"), clock) as whole:
+    place = place_for(adapter, request, tmp_path / "source", "source")
+    async with adapter.open(place, clock) as whole:
         yield whole
 
 
@@ -215,5 +243,6 @@ async def target(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> AsyncIterator[Whole]:
     adapter: PortAdapter[Whole] = request.param
-    async with adapter.open(place_for(adapter, request, tmp_path / "target"), clock) as whole:
+    place = place_for(adapter, request, tmp_path / "target", "target")
+    async with adapter.open(place, clock) as whole:
         yield whole

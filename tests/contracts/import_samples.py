@@ -91,7 +91,7 @@ async def end(store: Imports, claim: Claim, read: Reading, **changes: Any) -> Im
 
 
 async def run_now(store: Imports, run_id: str) -> ImportRun:
-    run = await store.runs.find(run_id)
+    run = await store.listed_runs.find(run_id)
     assert run is not None
     return run
 
@@ -153,13 +153,19 @@ async def stored(store: Imports, name: str, source_url: str = SOURCE) -> StoredP
 
 
 async def names_listed(
-    store: Imports, chosen: PostingFilter | None = None, *, limit: int = 3
+    store: Imports,
+    chosen: PostingFilter | None = None,
+    *,
+    limit: int = 3,
+    oldest_first: bool = False,
 ) -> list[str]:
     """External ids of everything that the filter finds, page by page."""
     names: list[str] = []
     cursor = None
     for _ in range(2000):
-        page = await store.postings.page(chosen or PostingFilter(), limit=limit, cursor=cursor)
+        page = await store.postings.page(
+            chosen or PostingFilter(), limit=limit, cursor=cursor, oldest_first=oldest_first
+        )
         assert len(page.postings) <= limit
         names += [each.posting.external_id or "" for each in page.postings]
         cursor = page.next_cursor

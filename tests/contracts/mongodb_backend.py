@@ -1,6 +1,6 @@
 """MongoDB for the contract suites, on servers that all tests share.
 
-Making collections and indexes anew for each test would take most of the time: a test finds the
+Making collections and indexes for each test would take most of the time: a test finds the
 database of the one before, emptied.
 """
 
@@ -13,30 +13,28 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from contracts.primitives import Primitives
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
-from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb
-from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
-from webloom.adapters.mongodb.imports import mongodb_imports
-from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.locks import mongodb_locks
+from servers.other_programs import TheirCollection
+from webloom.adapters.mongodb.database import CollectionNames, MongoDatabase, open_mongodb
+from webloom.adapters.mongodb.locks import lock_codec
 from webloom.adapters.mongodb.postings import MongoPostings
-from webloom.adapters.mongodb.revisions import MongoRevisions
+from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
+from webloom.bootstrap.mongodb import mongodb_stores
+from webloom.bootstrap.stores import Stores
 from webloom.domain.import_run import Mark
+from webloom.domain.retention import Retention
 from webloom.ports.clock import Clock
-from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
-from webloom.ports.inventory_store import InventoryStore
-from webloom.ports.locks import Locks
-from webloom.ports.revisions import Revisions
 
 if TYPE_CHECKING:
     from contracts.adapters import Place
 
-DATABASE = "contracts"
 NAMES = CollectionNames()
+AMPLE = 1 << 40  # bytes
 
-_used_by: dict[MongoServer, str] = {}  # the place for which a server's database was emptied
+_used_by: dict[tuple[MongoServer, str], str] = {}  # the place for which a database was emptied
 _offsets: dict[str, float] = {}  # of a place: the server's clock when it was first used
 
 
@@ -44,13 +42,14 @@ _offsets: dict[str, float] = {}  # of a place: the server's clock when it was fi
 async def open_mongodb_at(place: Place, clock: Clock) -> AsyncIterator[MongoDatabase]:
     server = place.server
     assert isinstance(server, MongoServer)
-    async with open_mongodb(server.url, clock, database=DATABASE, names=NAMES) as database:
+    name = f"contracts-{place.role}"
+    async with open_mongodb(server.url, clock, database=name, names=NAMES) as database:
         # Two processes that are opened one after the other are to see the same time.
         now = time.time() - FakeClock().steady()
         database._offset = _offsets.setdefault(place.name, now)
         measured_once(database)
-        if _used_by.get(server) != place.name:
-            _used_by[server] = place.name
+        if _used_by.get((server, name)) != place.name:
+            _used_by[server, name] = place.name
             await empty(database)
         yield database
 
@@ -87,39 +86,32 @@ async def empty(database: MongoDatabase) -> None:
                 database.watches,
                 database.watch_ledger,
                 database.notices,
+                database.worker_logs,
+                database.copies,
             )
         )
     )
 
 
-@asynccontextmanager
-async def open_mongodb_store(place: Place, clock: Clock) -> AsyncIterator[InventoryStore]:
-    async with open_mongodb_at(place, clock) as database:
-        yield MongoInventoryStore(database)
+def stores_on(database: MongoDatabase, *, budget: int = AMPLE) -> Stores:
+    return mongodb_stores(database, retention=Retention(), budget=budget)
 
 
 @asynccontextmanager
-async def open_mongodb_lock(place: Place, clock: Clock) -> AsyncIterator[Locks]:
+async def open_mongodb_stores(
+    place: Place, clock: Clock, *, budget: int = AMPLE
+) -> AsyncIterator[Stores]:
     async with open_mongodb_at(place, clock) as database:
-        yield mongodb_locks(database)
+        yield stores_on(database, budget=budget)
 
 
 @asynccontextmanager
-async def open_mongodb_heartbeats(place: Place, clock: Clock) -> AsyncIterator[Heartbeats]:
+async def open_mongodb_primitives(place: Place, clock: Clock) -> AsyncIterator[Primitives]:
     async with open_mongodb_at(place, clock) as database:
-        yield MongoHeartbeats(database)
-
-
-@asynccontextmanager
-async def open_mongodb_revisions(place: Place, clock: Clock) -> AsyncIterator[Revisions]:
-    async with open_mongodb_at(place, clock) as database:
-        yield MongoRevisions(database)
-
-
-@asynccontextmanager
-async def open_mongodb_imports(place: Place, clock: Clock) -> AsyncIterator[Imports]:
-    async with open_mongodb_at(place, clock) as database:
-        yield mongodb_imports(database)
+        codec = lock_codec(database)
+        yield Primitives(
+            documents=MongoDocuments(database, codec), pairs=MongoPairs(database, codec, codec)
+        )
 
 
 def postings_of(store: Imports) -> MongoPostings:
@@ -138,3 +130,8 @@ async def lose_mongodb_row(place: Place, clock: Clock, mark: Mark) -> None:
             {"runId": mark.run_id, "batchIndex": mark.batch_index}
         )
         assert lost.deleted_count == 1
+
+
+def fill_mongodb(place: Place, size: int) -> None:
+    assert isinstance(place.server, MongoServer)
+    TheirCollection(place.server, place.name).fill(size)

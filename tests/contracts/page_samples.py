@@ -39,7 +39,7 @@ def event(
     *,
     version: int = 0,
     ts: int = TS,
-    job_id: str = JOB,
+    watch_id: str = JOB,
     url: str = URL,
     price: str | None = None,
     previous: str | None = None,
@@ -50,7 +50,7 @@ def event(
 ) -> StorageEvent:
     """`text` is all the content, and the hash."""
     return StorageEvent(
-        job_id=job_id,
+        watch_id=watch_id,
         url=url,
         snapshot_hash=text,
         ts=ts,
@@ -70,32 +70,32 @@ def event(
 
 
 async def numbers(
-    store: PageStores | PageHistory, job_id: str = JOB, url: str = URL
+    store: PageStores | PageHistory, watch_id: str = JOB, url: str = URL
 ) -> list[tuple[int, str]]:
     """Of all versions, the oldest first, with their hashes."""
     history = store.history if isinstance(store, PageStores) else store
-    found = await history.versions(job_id, url, limit=MANY)
+    found = await history.versions(watch_id, url, limit=MANY)
     return [(each.version, each.snapshot_hash) for each in reversed(found)]
 
 
-async def page(store: PageStores, job_id: str = JOB, url: str = URL) -> StoredPage:
-    found = await store.pages.find_page(job_id, url)
+async def page(store: PageStores, watch_id: str = JOB, url: str = URL) -> StoredPage:
+    found = await store.pages.find_page(watch_id, url)
     assert found is not None
     return found
 
 
-async def logs(store: PageStores, job_id: str = JOB, url: str = URL) -> list[ChangeLog]:
+async def logs(store: PageStores, watch_id: str = JOB, url: str = URL) -> list[ChangeLog]:
     """The oldest version first."""
     found, cursor = await store.history.change_logs(
-        ChangeFilter(job_id=job_id, url=url), limit=MANY
+        ChangeFilter(watch_id=watch_id, url=url), limit=MANY
     )
     assert cursor is None
     return sorted(found, key=lambda each: each.current)
 
 
-async def prices(store: PageStores, job_id: str = JOB, url: str = URL) -> list[PriceRecord]:
+async def prices(store: PageStores, watch_id: str = JOB, url: str = URL) -> list[PriceRecord]:
     """The oldest first."""
-    found, cursor = await store.history.prices(job_id, url, limit=MANY)
+    found, cursor = await store.history.prices(watch_id, url, limit=MANY)
     assert cursor is None
     return found[::-1]
 
@@ -117,26 +117,26 @@ State = dict[tuple[str, str], PageState]
 async def state_of(store: PageStores) -> State:
     found, cursor = await store.pages.list_pages(PageFilter(), limit=MANY)
     assert cursor is None
-    return {(each.job_id, each.url): await _page_state(store, each) for each in found}
+    return {(each.watch_id, each.url): await _page_state(store, each) for each in found}
 
 
 async def _page_state(store: PageStores, listed: StoredPage) -> PageState:
-    job_id, url = listed.job_id, listed.url
-    shown = await page(store, job_id, url)
-    versions = (await store.history.versions(job_id, url, limit=MANY))[::-1]
+    watch_id, url = listed.watch_id, listed.url
+    shown = await page(store, watch_id, url)
+    versions = (await store.history.versions(watch_id, url, limit=MANY))[::-1]
     assert [each.expires_at is None for each in versions] == [
         each is versions[-1] for each in versions
     ]
     return PageState(
         versions=[(each.version, each.snapshot_hash, each.created_at) for each in versions],
-        contents=[await store.history.parsed(job_id, url, each.version) for each in versions],
+        contents=[await store.history.parsed(watch_id, url, each.version) for each in versions],
         logs=[
             (each.previous, each.current, each.timestamp, each.changes, each.run_id)
-            for each in await logs(store, job_id, url)
+            for each in await logs(store, watch_id, url)
         ],
         prices=[
             (each.timestamp, each.price, each.currency, each.version)
-            for each in await prices(store, job_id, url)
+            for each in await prices(store, watch_id, url)
         ],
         shown={
             "text": shown.text,
@@ -158,7 +158,7 @@ async def _page_state(store: PageStores, listed: StoredPage) -> PageState:
 def expected(events: Sequence[StorageEvent]) -> State:
     by_page: dict[tuple[str, str], list[StorageEvent]] = {}
     for each in events:
-        by_page.setdefault((each.job_id, each.url), []).append(each)
+        by_page.setdefault((each.watch_id, each.url), []).append(each)
     return {key: _expected_page(of_page) for key, of_page in by_page.items()}
 
 
@@ -186,8 +186,14 @@ def _expected_page(events: list[StorageEvent]) -> PageState:
             }
         if change := next((each for each in of_key if each.is_change), None):
             number = number_of[key]
-            told = (before or number - 1, number, change.ts, dict(change.changes), change.run_id)
-            state.logs.append(told)
+            reported = (
+                before or number - 1,
+                number,
+                change.ts,
+                dict(change.changes),
+                change.run_id,
+            )
+            state.logs.append(reported)
         before = number_of[key]
     records: dict[str, StorageEvent] = {}
     for each in sorted(events, key=lambda one: (one.claimed, one.snapshot_key)):

@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import aiormq
-
-from patience import PATIENCE_SECONDS
 from servers.rabbitmq import RabbitServer
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Delivery, Message
@@ -25,19 +23,9 @@ async def opened(server: RabbitServer, **limits: int) -> AsyncIterator[RabbitBro
         yield broker
 
 
-@asynccontextmanager
-async def bare_channel(server: RabbitServer) -> AsyncIterator[aiormq.abc.AbstractChannel]:
-    """As another program would have it."""
-    connection = await aiormq.connect(server.url)
-    try:
-        yield await connection.channel()
-    finally:
-        await connection.close(ConnectionError("closed"))
-
-
-async def becomes(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+async def becomes(condition: Callable[[], bool], seconds: float = TIMEOUT_SECONDS) -> None:
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the state of a connection is no event
+        while not condition():  # noqa: ASYNC110 - the state of a connection is not an event
             await asyncio.sleep(0.005)
 
 

@@ -90,5 +90,5 @@ class _QuickDelivery:
     async def retry(self, after: float = 0.0) -> None:
         await self._inner.retry(after * self._second)
 
-    async def bury(self, reason: str) -> None:
-        await self._inner.bury(reason)
+    async def dead_letter(self, reason: str) -> None:
+        await self._inner.dead_letter(reason)

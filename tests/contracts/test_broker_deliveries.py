@@ -20,7 +20,7 @@ from contracts.waiting import (
     take_in_time,
     until,
 )
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery, Message, QueueDepth
 
@@ -38,8 +38,8 @@ VERBS: list[tuple[str, Settle, QueueDepth]] = [
         QueueDepth(ready=0, delayed=1, in_flight=0, dead=0),
     ),
     (
-        "bury",
-        lambda delivery: delivery.bury("bad"),
+        "dead_letter",
+        lambda delivery: delivery.dead_letter("bad"),
         QueueDepth(ready=0, delayed=0, in_flight=0, dead=1),
     ),
 ]
@@ -75,10 +75,10 @@ async def test_no_more_than_slots_are_unsettled(broker: Broker) -> None:
             await nothing_comes(deliveries)
 
 
-async def test_burying_frees_the_slot(broker: Broker) -> None:
+async def test_dead_lettering_frees_the_slot(broker: Broker) -> None:
     await broker.publish_many(QUEUE, [message("bad"), message("next")])
     async with broker.deliveries(QUEUE, 1) as deliveries:
-        await (await take(deliveries)).bury("bad")
+        await (await take(deliveries)).dead_letter("bad")
         assert (await take(deliveries)).message_id == "next"
 
 
@@ -203,7 +203,7 @@ async def test_a_settled_delivery_stays_settled(
         await depth_becomes(broker, after)
         await delivery.ack()
         await delivery.retry()
-        await delivery.bury("again")
+        await delivery.dead_letter("again")
         await depth_becomes(broker, after)
         await broker.publish_many(QUEUE, [message("a"), message("b")])
         await take(deliveries)
@@ -221,7 +221,7 @@ async def test_leaving_the_context_takes_nothing_new(brokers: Brokers) -> None:
 
 async def test_a_long_job_keeps_its_message(brokers: Brokers) -> None:
     """For longer than two leases; where there are none, for a while."""
-    lease = 6.0  # a stall of seconds keeps nobody from renewing it
+    lease = 6.0  # it is renewed despite a stall of seconds
     async with (
         brokers.open(lease=lease, real_time=True) as holder,
         brokers.open(lease=lease, real_time=True) as other,
@@ -278,7 +278,7 @@ async def test_two_consumers_share_a_thousand_messages_and_none_is_served_twice(
             for start in range(0, len(names), 100):
                 group = names[start : start + 100]
                 await one.publish_many(QUEUE, [message(name) for name in group])
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await done.wait()
             for slot in slots:
                 slot.cancel()
@@ -327,12 +327,12 @@ async def test_a_waiter_cancelled_just_after_the_hand_over_gives_the_message_bac
                 await asyncio.wait([waiter])
                 delivery = await take(deliveries) if waiter.cancelled() else waiter.result()
                 assert delivery.message_id == f"m{n}"
-                assert (delivery.attempt, delivery.redelivered) == (1, False), "nobody had it"
+                assert (delivery.attempt, delivery.redelivered) == (1, False), "its first delivery"
                 await delivery.ack()
         await depth_becomes(broker, EMPTY)
 
 
-@pytest.mark.parametrize("verb", ["retry", "bury"])
+@pytest.mark.parametrize("verb", ["retry", "dead_letter"])
 async def test_a_verb_whose_caller_is_cancelled_is_carried_out_and_frees_its_slot(
     broker: Broker, verb: str
 ) -> None:
@@ -340,7 +340,7 @@ async def test_a_verb_whose_caller_is_cancelled_is_carried_out_and_frees_its_slo
     async with broker.deliveries(QUEUE, 1) as deliveries:
         held = await take(deliveries)
         settling = asyncio.ensure_future(
-            held.retry(A_LONG_TIME) if verb == "retry" else held.bury("bad")
+            held.retry(A_LONG_TIME) if verb == "retry" else held.dead_letter("bad")
         )
         await asyncio.sleep(0)
         settling.cancel()
@@ -361,7 +361,7 @@ async def test_an_idle_consumer_hears_of_another_process_promptly(brokers: Broke
             waiter = asyncio.ensure_future(anext(deliveries))
             await nothing_else_to_do()
             await publisher.publish(QUEUE, message(f"m{n}"))
-            delivery = await asyncio.wait_for(waiter, PATIENCE_SECONDS)
+            delivery = await asyncio.wait_for(waiter, TIMEOUT_SECONDS)
             assert delivery.message_id == f"m{n}"
             await delivery.ack()
 
@@ -379,7 +379,7 @@ async def test_depth_counts_every_message_once(brokers: Brokers) -> None:
         await broker.publish(QUEUE, message("delayed"), delay=A_LONG_TIME)
         async with broker.deliveries(QUEUE, 4) as deliveries:
             held = [await take(deliveries) for _ in range(4)]
-            await held[0].bury("bad")
+            await held[0].dead_letter("bad")
             await held[1].retry(A_LONG_TIME)
             expected = QueueDepth(ready=2, delayed=2, in_flight=2, dead=1)
             await depth_becomes(broker, expected)
@@ -401,10 +401,10 @@ async def test_dead_letters_are_listed_oldest_first_page_by_page(brokers: Broker
         async with AsyncExitStack() as stack:
             deliveries = await stack.enter_async_context(broker.deliveries(QUEUE, 1))
             others = await stack.enter_async_context(broker.deliveries("another queue", 1))
-            await (await take(others)).bury("not of this queue")
+            await (await take(others)).dead_letter("not of this queue")
             for _ in names:
                 delivery = await take(deliveries)
-                await delivery.bury(f"{delivery.message_id} is bad: ä\n\ud800")
+                await delivery.dead_letter(f"{delivery.message_id} is bad: ä\n\ud800")
     async with brokers.open() as other:
         letters = []
         after = None
@@ -423,7 +423,7 @@ async def test_a_dead_letter_can_be_put_back_once_and_is_as_good_as_new(brokers:
         await broker.publish(QUEUE, Message(id="m", body=b'{"a":1}'))
         async with broker.deliveries(QUEUE, 1) as deliveries:
             await (await take(deliveries)).retry()
-            await (await take(deliveries)).bury("bad")
+            await (await take(deliveries)).dead_letter("bad")
             waiter = asyncio.create_task(take(deliveries))
             assert not await other.put_back("another queue", "m")
             assert not await other.put_back(QUEUE, "unknown")
@@ -433,7 +433,7 @@ async def test_a_dead_letter_can_be_put_back_once_and_is_as_good_as_new(brokers:
             assert (delivery.attempt, delivery.redelivered) == (1, False)
             assert not await other.put_back(QUEUE, "m")
             assert await other.dead_letters(QUEUE, limit=10) == []
-            await delivery.bury("still bad")
+            await delivery.dead_letter("still bad")
         [letter] = await other.dead_letters(QUEUE, limit=10)
         assert letter.reason == "still bad"
 
@@ -443,7 +443,7 @@ async def test_a_discarded_dead_letter_is_gone(brokers: Brokers) -> None:
         await broker.publish_many(QUEUE, [message("a"), message("b")])
         async with broker.deliveries(QUEUE, 2) as deliveries:
             for _ in range(2):
-                await (await take(deliveries)).bury("bad")
+                await (await take(deliveries)).dead_letter("bad")
         assert not await broker.discard("another queue", "a")
         assert await broker.discard(QUEUE, "a")
         assert not await broker.discard(QUEUE, "a")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
+from contracts.dying import Dying, Killed
 from contracts.watch_samples import config, notification
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
@@ -16,24 +17,6 @@ from webloom.domain.errors import NotSent
 from webloom.domain.watch import Target
 
 TARGET = Target(url="json://hook.example/", digest_minutes=60.0)
-
-
-class Killed(BaseException):
-    pass
-
-
-class Dying:
-    """The store of a scheduler that is killed as soon as it has recorded something."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def note_failed(self, *values: Any, **options: Any) -> None:
-        await self._store.note_failed(*values, **options)
-        raise Killed
 
 
 async def test_a_digest_is_sent_as_one_though_its_scheduler_died_after_a_failure(
@@ -54,7 +37,7 @@ async def test_a_digest_is_sent_as_one_though_its_scheduler_died_after_a_failure
     }
     make: Any = SendNotifications
     with pytest.raises(Killed):
-        await make(notifications=Dying(outbox), **using).send_due()
+        await make(notifications=Dying(outbox, "note_failed"), **using).send_due()
     for _ in range(3):
         await make(notifications=outbox, **using).send_due()
         clock.advance(120)

@@ -1,4 +1,4 @@
-"""A watch that a person pauses while its run ends stays paused, whoever dies then."""
+"""A watch that a person pauses while its run ends stays paused, no matter who dies then."""
 
 from __future__ import annotations
 
@@ -8,29 +8,12 @@ from typing import Any
 import pytest
 
 from contracts.adapters import Watching
+from contracts.dying import Dying, Killed
 from contracts.watch_samples import add_watch, check, started, watch_now
 from fakes.clock import FakeClock
 from webloom.adapters.cron import next_match
 from webloom.application.watch.run_watches import RunWatches
 from webloom.domain.watch import Watch, WatchRun
-
-
-class Killed(BaseException):
-    pass
-
-
-class Dying:
-    """The store of a scheduler that is killed as soon as it has ended a run."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def finish_run(self, *values: Any) -> None:
-        await self._store.finish_run(*values)
-        raise Killed
 
 
 async def test_a_watch_that_is_paused_while_its_run_ends_is_not_checked_again(
@@ -44,14 +27,18 @@ async def test_a_watch_that_is_paused_while_its_run_ends_is_not_checked_again(
         paused = replace(watch.config, enabled=False)
         await watching.watches.edit_watch(watch.watch_id, paused, next_run_at=None)
 
+    async def never() -> bool:
+        return False
+
     any_broker: Any = None  # nothing is to be published
     dying = RunWatches(
         watches=watching.watches,
-        runs=Dying(watching.runs),
+        runs=Dying(watching.runs, "finish_run"),
         broker=any_broker,
         clock=clock,
         cron=next_match,
         after_run=pause,
+        is_restoring=never,
     )
     with pytest.raises(Killed):
         await dying()

@@ -1,11 +1,10 @@
-"""The limit of the whole database, over both stores: what is superseded goes from 80 % on, nothing
+"""The limit of the whole database, over every store: what is superseded goes from 80 % on, nothing
 else ever does, and at the limit every pipeline waits."""
 
 from __future__ import annotations
 
 import random
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts import other_programs
+from contracts.adapters import FIRST_TOPOLOGIES, StoreBackend
+from contracts.conftest import place_for
 from contracts.inventory_samples import URL, found, note, request
 from contracts.page_samples import event, numbers, parsed
-from servers.mongod import MongoServer
+from topologies import each
 from webloom.bootstrap.connections import open_services
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import BrokerFull, StoreFull
@@ -52,37 +52,22 @@ class Installation:
         return (await self.services.sizes.size()).bytes
 
 
-@pytest.fixture
-def database(mongod: MongoServer) -> Iterator[str]:
-    chosen = f"limit-{uuid.uuid4().hex[:12]}"
-    yield chosen
-    other_programs.drop_database(mongod.url, chosen)
-
-
-@pytest.fixture(params=["sqlite", "mongodb"])
+@pytest.fixture(params=each(FIRST_TOPOLOGIES))
 async def installation(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[Installation]:
-    settings = {"WEBLOOM_DATA_DIR": str(tmp_path), "WEBLOOM_DATABASE_LIMIT": str(LIMIT)}
-    if request.param == "mongodb":
-        server = request.getfixturevalue("mongod")
-        settings |= {
-            "WEBLOOM_STORE": server.url,
-            "WEBLOOM_MONGODB_DATABASE": request.getfixturevalue("database"),
-        }
-    async with open_services(load_settings(settings)) as services:
-        weigh_down = partial(other_programs.fill_file, services.settings.database)
-        if request.param == "mongodb":
-            name = settings["WEBLOOM_MONGODB_DATABASE"]
-            weigh_down = partial(other_programs.fill_database, server.url, name)
-        yield Installation(services=services, weigh_down=weigh_down)
+    backend: StoreBackend = request.param
+    place = place_for(backend, request, tmp_path)
+    limited = {"WEBLOOM_DATA_DIR": str(tmp_path), "WEBLOOM_DATABASE_LIMIT": str(LIMIT)}
+    async with open_services(load_settings(limited, **backend.settings(place))) as services:
+        yield Installation(services=services, weigh_down=partial(backend.fill, place))
 
 
 async def test_from_four_fifths_of_the_limit_on_what_is_superseded_goes(
     installation: Installation,
 ) -> None:
     services = installation.services
-    installation.weigh_down(5 * MIB)
+    installation.weigh_down(4 * MIB)
     for number in range(60):
         await installation.store(number)
         if await installation.size() > 0.8 * LIMIT:
@@ -116,7 +101,7 @@ async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
     assert await installation.size() > LIMIT
     why = services.room.full
     assert why is not None
-    assert "WEBLOOM_DATABASE_LIMIT is 8,388,608" in why
+    assert "WEBLOOM_DATABASE_LIMIT is 8,388,608" in why.what
     with pytest.raises(StoreFull, match="raise the limit"):
         await note(services.store, request("new", url=f"{URL}/new"))
     with pytest.raises(StoreFull, match="raise the limit"):
@@ -130,7 +115,7 @@ async def test_at_the_limit_every_pipeline_waits_and_all_can_be_read(
     assert (await found(services.store)).url == URL
 
 
-async def test_what_uses_how_much_is_told(installation: Installation) -> None:
+async def test_the_size_of_each_collection_is_reported(installation: Installation) -> None:
     await installation.store(0)
     installation.weigh_down(MIB)
     services = installation.services

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from contracts.adapters import Whole
 from contracts.inventory_samples import (
     COMPLETED,
     FAILED,
@@ -26,17 +27,16 @@ from contracts.inventory_samples import (
 from contracts.page_samples import event
 from contracts.whole_samples import (
     ANSWERED,
+    EVERY_SOURCE,
     KINDS,
     LOST,
     MILLION,
-    MONGODB,
     OUTSTANDING,
     PAIRS,
-    REPLICA_SET,
     RUNNING,
     SITE,
-    SQLITE,
-    Whole,
+    SOURCES,
+    TARGETS,
     by_kind,
     carry,
     furnish,
@@ -304,18 +304,7 @@ async def test_a_token_never_goes_back(source: Whole, target: Whole, clock: Fake
 # How a store is read
 
 
-SOURCES = pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(SQLITE, id="sqlite"),
-        pytest.param(MONGODB, id="mongodb"),
-        pytest.param(REPLICA_SET, id="replica-set", marks=pytest.mark.thorough),
-    ],
-    indirect=True,
-)
-
-
-@SOURCES
+@EVERY_SOURCE
 async def test_a_snapshot_does_not_see_what_is_written_meanwhile(
     source: Whole, clock: FakeClock, request: pytest.FixtureRequest
 ) -> None:
@@ -324,7 +313,7 @@ async def test_a_snapshot_does_not_see_what_is_written_meanwhile(
     for each in sorted(urls):
         await complete(source.inventory, each)
     await source.watching.pages.store_event(event("one"))
-    has_snapshots = "mongodb" not in request.node.name
+    has_snapshots = request.node.callspec.params["source"].backend.has_snapshots
     seen = []
     async with source.whole.snapshot() as snapshot:
         await complete(source.inventory, f"{SITE}added")
@@ -342,7 +331,7 @@ async def test_a_snapshot_does_not_see_what_is_written_meanwhile(
     assert versions == (["one"] if has_snapshots else ["two", "one"])
 
 
-@pytest.mark.parametrize("source", [SQLITE, MONGODB], indirect=True, ids=["sqlite", "mongodb"])
+@SOURCES
 async def test_large_pages_come_a_few_at_a_time(source: Whole) -> None:
     """A thousand pages of a megabyte or four must not be held in memory at once."""
     for number in range(11):
@@ -354,7 +343,7 @@ async def test_large_pages_come_a_few_at_a_time(source: Whole) -> None:
     assert all(sum(each[:-1]) < LARGE for each in sizes)
 
 
-@pytest.mark.parametrize("target", [SQLITE, MONGODB], indirect=True, ids=["sqlite", "mongodb"])
+@TARGETS
 async def test_notes_are_kept_by_name(target: Whole) -> None:
     store = target.whole
     assert await store.noted("one") is None

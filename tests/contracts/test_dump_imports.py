@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.adapters import Whole
 from contracts.import_samples import (
     all_read,
     apply,
@@ -19,7 +20,7 @@ from contracts.import_samples import (
     started,
     stored,
 )
-from contracts.whole_samples import PAIRS, WHOLE_POSTING, Whole, carry, furnish_imports
+from contracts.whole_samples import PAIRS, WHOLE_POSTING, carry, furnish_imports
 from fakes.clock import FakeClock
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.ports.postings import PostingFilter
@@ -42,7 +43,7 @@ async def test_what_was_loaded_is_used_like_what_was_made_here(
     assert sorted(await names_listed(store)) == sorted(await names_listed(source.imports))
     assert await names_listed(store, PostingFilter(text="köln")) == ["whole"]
     assert await names_listed(store, PostingFilter(is_open=False)) == ["closed"]
-    again = [WHOLE_POSTING, posting("changed", "anew"), posting("closed"), posting("old", "new")]
+    again = [WHOLE_POSTING, posting("changed", "again"), posting("closed"), posting("old", "new")]
     run = await import_all(store, [*again, posting("new")])
     assert run.counts == Counts(new=1, updated=2, unchanged=2)
     assert len(await names_listed(store, limit=50)) == 7
@@ -106,6 +107,26 @@ async def test_a_run_that_the_target_has_started_stays_active(
     run = await started(target.imports, "never")
     assert all(verdict.holds for verdict in (await carry(source, target, clock)).values())
     assert (await feed_now(target.imports, "never")).active_run_id == run.run_id
+
+
+@PAIRS
+async def test_an_import_that_runs_keeps_its_feed_even_if_another_is_newer(
+    source: Whole, target: Whole, clock: FakeClock
+) -> None:
+    await furnish_imports(source.imports, clock)
+    await carry(source, target, clock)
+    run = await started(target.imports)
+    claim = await claimed(target.imports, run_id=run.run_id)
+    clock.advance(60)
+    newer = await import_all(source.imports, [posting("same", "newer")])
+    verdicts = await carry(source, target, clock)
+    assert all(verdict.holds for verdict in verdicts.values())
+    feed = await feed_now(target.imports)
+    assert (feed.active_run_id, feed.last_run_id) == (run.run_id, newer.run_id)
+    assert (await started(target.imports)).run_id == run.run_id
+    await end(target.imports, claim, all_read(0, 0), next_run_at=later(5))
+    feed = await feed_now(target.imports)
+    assert (feed.active_run_id, feed.last_run_id) == (None, run.run_id)
 
 
 @PAIRS

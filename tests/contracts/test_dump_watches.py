@@ -8,16 +8,16 @@ from decimal import Decimal
 
 import pytest
 
+from contracts.adapters import Whole
 from contracts.page_samples import TS, URL, event, numbers, parsed, state_of
 from contracts.page_samples import page as page_now
 from contracts.watch_samples import new_run, run_now, url
 from contracts.whole_samples import (
+    ACROSS,
     JOB,
-    MONGODB,
     ODD,
     PAIRS,
-    SQLITE,
-    Whole,
+    TARGETS,
     carry,
     furnish_watches,
     held,
@@ -28,19 +28,9 @@ from webloom.domain.watch import Outcome, RunStatus
 from webloom.domain.watch_run import NOT_CHECKED
 from webloom.ports.dump import WholeLog, WholePrice, WholeVersion
 from webloom.ports.page_history import ChangeFilter
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 
 pytestmark = pytest.mark.usefixtures("patient")
-
-ACROSS = pytest.mark.parametrize(
-    ("source", "target"),
-    [(SQLITE, MONGODB), (MONGODB, SQLITE)],
-    indirect=True,
-    ids=["sqlite-to-mongodb", "mongodb-to-sqlite"],
-)
-TARGETS = pytest.mark.parametrize(
-    "target", [SQLITE, MONGODB], indirect=True, ids=["sqlite", "mongodb"]
-)
 
 
 @pytest.fixture
@@ -57,8 +47,9 @@ async def test_readers_see_the_same_pages(source: Whole, target: Whole, clock: F
     seen = await page_now(pages, JOB, url("a"))
     assert seen.validators == Validators(etag='"a"', body_hash="b")
     assert (await page_now(pages, JOB, url("b"))).last_outcome is Outcome.FAILED
-    summary = await pages.history.price_summary("abc123", URL)
-    assert summary == await source.watching.history.price_summary("abc123", URL)
+    summary = await pages.history.price_summary("abc123", URL, now=clock.now())
+    assert summary is not None
+    assert summary == await source.watching.history.price_summary("abc123", URL, now=clock.now())
 
 
 @ACROSS
@@ -136,7 +127,7 @@ async def test_what_was_not_announced_is_announced_by_the_target(
 ) -> None:
     """Also what a run in progress has found, and a batch that was begun."""
     await furnish_watches(source.watching, clock)
-    more = replace(event("c2", job_id=JOB, url=url("a"), is_change=True), run_id="running")
+    more = replace(event("c2", watch_id=JOB, url=url("a"), is_change=True), run_id="running")
     await source.watching.pages.store_event(replace(more, alerts=["b"]))
     assert await source.watching.alerts.assign_batch(JOB, "ended", "batch") == ["batch"]
     await carry(source, target, clock)
@@ -184,7 +175,9 @@ async def test_what_has_gone_on_in_the_source_arrives_too(
     ):
         await source.watching.pages.store_event(each)
     await source.watching.pages.note_checked(
-        Checked(job_id=JOB, url=url("a"), run_id="none", at=clock.now(), outcome=Outcome.UNCHANGED)
+        Checked(
+            watch_id=JOB, url=url("a"), run_id="none", at=clock.now(), outcome=Outcome.UNCHANGED
+        )
     )
     verdicts = await carry(source, target, clock)
     assert [name for name, each in verdicts.items() if not each.holds or each.newer] == []
@@ -195,7 +188,7 @@ def version(number: int, expires_at: datetime | None) -> WholeVersion:
     made = event(f"text {number}", ts=TS + number)
     return WholeVersion(
         key=made.snapshot_key,
-        job_id=made.job_id,
+        watch_id=made.watch_id,
         url=made.url,
         number=number,
         place=made.place,
@@ -214,8 +207,8 @@ async def test_many_versions_are_packed_by_the_target(target: Whole, clock: Fake
         part = made[start : start + 70]
         assert await target.whole.put_if_newer("snapshots", part) == part
     assert sorted((await held(target, "snapshots"))["snapshots"], key=_number) == made[::-1]
-    assert await target.watching.history.parsed(made[-1].job_id, URL, 1) == parsed("text 1")
-    listed = await target.watching.history.versions(made[-1].job_id, URL, limit=200)
+    assert await target.watching.history.parsed(made[-1].watch_id, URL, 1) == parsed("text 1")
+    listed = await target.watching.history.versions(made[-1].watch_id, URL, limit=200)
     assert [each.version for each in listed] == list(range(130, 0, -1))
     assert not listed[0].is_delta
     assert 3 <= sum(not each.is_delta for each in listed) <= 5  # two batches, and chains end
@@ -233,7 +226,7 @@ async def test_a_version_never_depends_on_one_that_goes_before_it(
     made = [version(number, day) for number, day in zip((3, 2, 1), days, strict=True)]
     whole = [version(4, None), *made]
     assert await target.whole.put_if_newer("snapshots", whole) == whole
-    listed = await target.watching.history.versions(made[0].job_id, URL, limit=9)
+    listed = await target.watching.history.versions(made[0].watch_id, URL, limit=9)
     assert [each.is_delta for each in listed] == [False, True, True, False]
 
 
@@ -264,7 +257,7 @@ def price(ts: int, expires_at: datetime | None) -> WholePrice:
     made = event("text", ts=ts, price="9.5")
     return WholePrice(
         key=made.price_key,
-        job_id=made.job_id,
+        watch_id=made.watch_id,
         url=made.url,
         ts=ts,
         price=Decimal("9.5"),
@@ -277,11 +270,25 @@ def price(ts: int, expires_at: datetime | None) -> WholePrice:
 
 
 @TARGETS
+async def test_only_the_latest_price_does_not_expire_however_many_come_at_once(
+    target: Whole, clock: FakeClock
+) -> None:
+    day = clock.now() + timedelta(days=1)
+    for ts in (TS + 1, TS + 3):
+        await target.watching.pages.store_event(event("text", ts=ts, price="9.5"))
+    news = [price(TS + 9, None), price(TS + 8, day), price(TS + 7, day), price(TS + 2, day)]
+    await target.whole.put_if_newer("price_history", news)
+    prices = (await held(target, "price_history"))["price_history"]
+    assert len(prices) == 6
+    assert [each.ts for each in prices if each.expires_at is None] == [TS + 9]
+
+
+@TARGETS
 async def test_a_change_outlives_its_version(target: Whole, clock: FakeClock) -> None:
     gone = version(7, None)
     log = WholeLog(
         key=gone.key,
-        job_id=gone.job_id,
+        watch_id=gone.watch_id,
         url=gone.url,
         number=7,
         place=gone.place,
@@ -293,8 +300,10 @@ async def test_a_change_outlives_its_version(target: Whole, clock: FakeClock) ->
     for _ in range(2):
         assert await target.whole.put_if_newer("change_logs", [log]) == [log]
     assert (await held(target, "snapshots"))["snapshots"] == []
-    [told], _ = await target.watching.history.change_logs(ChangeFilter(job_id=log.job_id), limit=9)
-    assert (told.previous, told.current, told.timestamp) == (6, 7, gone.place.ts)
+    [reported], _ = await target.watching.history.change_logs(
+        ChangeFilter(watch_id=log.watch_id), limit=9
+    )
+    assert (reported.previous, reported.current, reported.timestamp) == (6, 7, gone.place.ts)
 
 
 @PAIRS

@@ -11,7 +11,7 @@ import pytest
 
 from contracts.web_adapters import FORBIDDEN, MAX_BYTES, WEBS, Web, WebAdapter
 from fakes.web import Answer
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Received
@@ -29,7 +29,7 @@ each_verb = pytest.mark.parametrize("verb", ["fetch", "download"])
 @pytest.fixture(params=WEBS, ids=lambda adapter: adapter.name)
 async def web(request: pytest.FixtureRequest) -> AsyncIterator[Web]:
     adapter: WebAdapter = request.param
-    async with adapter.open(PATIENCE_SECONDS) as opened:
+    async with adapter.open(TIMEOUT_SECONDS) as opened:
         opened.put("/page", Answer(headers=HTML, body=BODY))
         yield opened
 
@@ -43,7 +43,7 @@ def content_of(file: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
 
 
-async def asked(web: Web, verb: str, url: str, file: Path) -> Received | Downloaded:
+async def requested(web: Web, verb: str, url: str, file: Path) -> Received | Downloaded:
     if verb == "fetch":
         return await web.fetcher.fetch(url)
     return await web.downloader.download(url, file, known=NEW)
@@ -51,7 +51,7 @@ async def asked(web: Web, verb: str, url: str, file: Path) -> Received | Downloa
 
 async def failure(web: Web, verb: str, url: str, file: Path) -> FetchFailed:
     with pytest.raises(FetchFailed) as caught:
-        await asked(web, verb, url, file)
+        await requested(web, verb, url, file)
     assert caught.value.reason
     return caught.value
 
@@ -176,17 +176,17 @@ async def test_a_file_that_can_not_be_written_is_a_failure(web: Web, tmp_path: P
 async def test_redirects_are_followed(web: Web, verb: str, status: int, file: Path) -> None:
     web.put("/start", Answer(status=status, headers={"Location": "next"}))
     web.put("/next", Answer(status=status, headers={"Location": web.url("/page")}))
-    got = await asked(web, verb, web.url("/start"), file)
+    got = await requested(web, verb, web.url("/start"), file)
     assert (got.status_code, got.final_url) == (200, web.url("/page"))
 
 
 @each_verb
-@pytest.mark.parametrize(("told", "seconds"), [("120", 120.0), ("soon", None)])
+@pytest.mark.parametrize(("reported", "seconds"), [("120", 120.0), ("soon", None)])
 async def test_retry_after_is_given_in_seconds(
-    web: Web, verb: str, told: str, seconds: float | None, file: Path
+    web: Web, verb: str, reported: str, seconds: float | None, file: Path
 ) -> None:
-    web.put("/some", Answer(status=429, headers={"Retry-After": told}))
-    assert (await asked(web, verb, web.url("/some"), file)).retry_after == seconds
+    web.put("/some", Answer(status=429, headers={"Retry-After": reported}))
+    assert (await requested(web, verb, web.url("/some"), file)).retry_after == seconds
 
 
 @each_verb
@@ -194,7 +194,7 @@ async def test_the_number_of_redirects_is_bounded(web: Web, verb: str, file: Pat
     for hop in range(10):
         web.put(f"/hop{hop}", Answer(status=302, headers={"Location": f"/hop{hop + 1}"}))
     web.put("/hop10", Answer())
-    assert (await asked(web, verb, web.url("/hop5"), file)).final_url == web.url("/hop10")
+    assert (await requested(web, verb, web.url("/hop5"), file)).final_url == web.url("/hop10")
     assert not (await failure(web, verb, web.url("/hop4"), file)).retryable
     web.put("/round", Answer(status=302, headers={"Location": "/round"}))
     assert not (await failure(web, verb, web.url("/round"), file)).retryable
@@ -203,7 +203,7 @@ async def test_the_number_of_redirects_is_bounded(web: Web, verb: str, file: Pat
 @each_verb
 async def test_a_body_as_large_as_the_limit_is_whole(web: Web, verb: str, file: Path) -> None:
     web.put("/fits", Answer(headers=HTML, body=b"x" * MAX_BYTES))
-    got = await asked(web, verb, web.url("/fits"), file)
+    got = await requested(web, verb, web.url("/fits"), file)
     assert got.status_code == 200
     assert not isinstance(got, Received) or "body_truncated_at" not in got.details
 
@@ -243,10 +243,10 @@ async def test_the_time_for_an_answer_is_bounded(
 async def test_waiting_for_an_answer_can_be_cancelled(
     adapter: WebAdapter, verb: str, file: Path
 ) -> None:
-    async with adapter.open(PATIENCE_SECONDS) as web:
+    async with adapter.open(TIMEOUT_SECONDS) as web:
         web.put("/page", Answer(body=BODY))
         web.silence()
-        asking = asyncio.create_task(asked(web, verb, web.url("/page"), file))
+        asking = asyncio.create_task(requested(web, verb, web.url("/page"), file))
         await web.was_asked.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

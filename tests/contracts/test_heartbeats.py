@@ -25,7 +25,8 @@ WORKER = Heartbeat(
     failed=1,
     started_at=NOON,
     refused={"not-public": 3, "deny-list": 0},
-    exhausted="descriptors: raise the limit",
+    exhausted="no descriptors are left",
+    remedy="raise the limit",
 )
 
 
@@ -101,7 +102,7 @@ async def test_a_jump_of_the_wall_clock_makes_nobody_older(
         assert seen.age == pytest.approx(5)
 
 
-async def test_a_process_tells_what_it_has_handled_on_each_queue(observers: Observers) -> None:
+async def test_a_process_reports_what_it_has_handled_on_each_queue(observers: Observers) -> None:
     handled = {"metadata_queue": 12, "storage-agent": 0, "a.queue.with.dots": 2**40}
     async with observers.open() as one, observers.open() as two:
         await one.beat(replace(WORKER, handled=handled))
@@ -109,7 +110,7 @@ async def test_a_process_tells_what_it_has_handled_on_each_queue(observers: Obse
         assert seen.heartbeat == replace(WORKER, handled=handled)
 
 
-async def test_a_process_tells_which_queues_it_serves(observers: Observers) -> None:
+async def test_a_process_reports_which_queues_it_serves(observers: Observers) -> None:
     beat = replace(WORKER, queues=("import-feed", "watch-pages"), imports_wait="a full disk")
     async with observers.open() as one, observers.open() as two:
         await one.beat(beat)

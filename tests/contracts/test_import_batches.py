@@ -258,7 +258,7 @@ async def test_missing_batches_are_those_without_a_row(import_store: Imports) ->
     assert await import_store.postings.missing_batches("unknown", published=2) == [0, 1]
 
 
-async def test_a_batch_that_failed_is_not_applied_any_more(import_store: Imports) -> None:
+async def test_a_batch_that_failed_is_not_applied_later(import_store: Imports) -> None:
     """It has its row: its records are counted."""
     claim = await begin(import_store)
     await import_store.postings.fail_batch(Mark(claim.run.run_id, 0), [failure()], failed=2)
@@ -282,7 +282,7 @@ def known(*names: str) -> list[tuple[str, str]]:
     return [(each.dedupe_key, each.content_hash) for each in postings(*names)]
 
 
-async def test_a_key_that_another_source_has_taken_ends_the_batch_all_the_same(
+async def test_a_key_that_another_source_has_taken_does_not_stop_the_batch(
     import_store: Imports,
 ) -> None:
     """Only a foreign producer sends such a thing. A store may let the later one have it."""

@@ -57,12 +57,12 @@ async def test_a_feed_is_stored_as_it_was_given(import_store: Imports) -> None:
 
 
 async def test_an_unknown_feed_is_none(import_store: Imports) -> None:
-    assert await import_store.feeds.find("nobody") is None
+    assert await import_store.feeds.find("unknown") is None
     assert await import_store.feeds.at_url(SOURCE) is None
     assert await import_store.feeds.all() == []
-    assert await import_store.feeds.edit("nobody", config(), next_run_at=None) is None
-    assert await import_store.feeds.remove("nobody") is False
-    assert await import_store.runs.start("nobody", new_run()) is None
+    assert await import_store.feeds.edit("unknown", config(), next_run_at=None) is None
+    assert await import_store.feeds.remove("unknown") is False
+    assert await import_store.runs.start("unknown", new_run()) is None
 
 
 async def test_a_url_that_is_known_stays_as_it_is(import_store: Imports) -> None:
@@ -205,8 +205,8 @@ async def test_a_removed_feed_leaves_its_runs_and_postings(import_store: Imports
     assert not await import_store.feeds.remove(claim.feed.feed_id)
     assert await import_store.feeds.find(claim.feed.feed_id) is None
     assert await import_store.feeds.at_url(SOURCE) is None
-    assert await import_store.runs.find(claim.run.run_id) is not None
-    page = await import_store.runs.changed(None, limit=10)
+    assert await import_store.listed_runs.find(claim.run.run_id) is not None
+    page = await import_store.listed_runs.changed(None, limit=10)
     assert page == []
     assert (await import_store.postings.open_keys(SOURCE, after="", limit=10)) != []
     feed, is_new = await import_store.feeds.add("other id", config(), next_run_at=None)

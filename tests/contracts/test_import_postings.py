@@ -6,6 +6,7 @@ import asyncio
 import base64
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -25,8 +26,10 @@ from contracts.import_samples import (
     postings,
     stored,
 )
+from contracts.search_examples import ACCENTED, EXAMPLES, OF_ACCENTED, TEXT, results
 from webloom.domain.errors import BadCursor
 from webloom.domain.import_run import Counts, RunStatus
+from webloom.domain.listing import Count, counted_to
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.imports import Imports
 from webloom.ports.postings import PostingFilter
@@ -47,13 +50,13 @@ async def all_keys(store: Imports, source_url: str = SOURCE, limit: int = 3) -> 
 # Closing.
 
 
-async def test_open_keys_are_told_in_order_for_each_source(import_store: Imports) -> None:
+async def test_open_keys_are_listed_in_order_for_each_source(import_store: Imports) -> None:
     names = [f"posting {n}" for n in range(20)]
     await import_all(import_store, postings(*names))
     await import_all(import_store, [posting("a", source_url=OTHER)], "other")
     assert await all_keys(import_store) == sorted(map(key_of, names))
     assert await all_keys(import_store, OTHER) == [key_of("a", OTHER)]
-    assert await all_keys(import_store, "http://nobody.example/") == []
+    assert await all_keys(import_store, "http://unknown.example/") == []
 
 
 async def test_a_closed_posting_is_marked_and_no_longer_open(imports: ImportProcesses) -> None:
@@ -103,8 +106,8 @@ async def test_a_posting_that_comes_again_is_open_and_counts_as_updated(
         assert (found.closed_at, found.closed_by) == (None, None)
         assert found.changed_by.run_id == run.run_id
         assert len(await all_keys(store)) == 2
-        again = await store.runs.find(closing.run_id)
-        assert again == closing  # what it closed is counted for ever
+        again = await store.listed_runs.find(closing.run_id)
+        assert again == closing  # what it closed stays counted
 
 
 async def test_a_run_that_has_ended_closes_nothing(import_store: Imports) -> None:
@@ -162,6 +165,7 @@ async def test_postings_are_listed_the_latest_published_first(imports: ImportPro
         everything = await furnish(imports, store)
         for limit in (1, 3, 10, 100):
             assert await names_listed(store, limit=limit) == everything
+            assert await names_listed(store, limit=limit, oldest_first=True) == everything[::-1]
         page = await store.postings.page(PostingFilter(), limit=2)
         assert page.postings == [await stored(store, "q0", OTHER), await stored(store, "p0")]
 
@@ -172,7 +176,7 @@ async def test_postings_are_found_by_every_filter(imports: ImportProcesses) -> N
         from_p2, until_p5 = later(-2), later(-5)
         cases: list[tuple[dict[str, object], str]] = [
             ({"source_url": OTHER}, "q0 q1"),
-            ({"source_url": "http://nobody.example/"}, ""),
+            ({"source_url": "http://unknown.example/"}, ""),
             ({"is_open": True}, "q0 p0 p3 q1 p4 p5 p6 p7"),
             ({"is_open": False}, "p1 p2"),
             ({"is_open": False, "source_url": OTHER}, ""),
@@ -184,21 +188,25 @@ async def test_postings_are_found_by_every_filter(imports: ImportProcesses) -> N
             ({"since": later(-3.9), "source_url": SOURCE}, "p0 p1 p2 p3"),
             ({"company": "blue"}, "p1 p4 p7"),
             ({"company": "blue sky"}, "p1 p4 p7"),
-            ({"company": "sky blue"}, ""),
+            ({"company": "sky blue"}, "p1 p4 p7"),
+            ({"company": '"sky blue"'}, ""),
             ({"company": "rust"}, ""),
             ({"company": "a"}, "p0 p3 p6"),
             ({"location": "germany"}, "p0 p2 p4 p6"),
             ({"location": "Berlin, Germany"}, "p0 p2 p4 p6"),
             ({"location": "blue"}, ""),
             ({"text": "rust"}, "q0 p0 p2 q1 p4 p6"),
-            ({"text": "rust developer"}, "p0 p2 p4 p6"),
-            ({"text": "RUST dev*"}, "p0 p2 p4 p6"),
-            ({"text": "developer rust"}, "q1"),
+            ({"text": "rust developer"}, "p0 p2 q1 p4 p6"),
+            ({"text": '"rust developer"'}, "p0 p2 p4 p6"),
+            ({"text": '"RUST dev*"'}, "p0 p2 p4 p6"),
+            ({"text": '"developer rust"'}, "q1"),
             ({"text": "blue"}, "p1 p4 p7"),
             ({"text": "remote"}, "p1 p3 p5 p7"),
-            ({"text": "ru"}, ""),
+            ({"text": "ru"}, "q0 p0 p2 q1 p4 p6"),
+            ({"text": "ust"}, ""),
             ({"text": "developer 4"}, "p4"),
-            ({"text": "4 blue"}, ""),
+            ({"text": "4 blue"}, "p4"),
+            ({"text": '"4 blue"'}, ""),
             ({"text": "rust", "source_url": OTHER}, "q0 q1"),
             ({"text": "rust", "is_open": False}, "p2"),
             ({"text": "rust", "since": later(-4)}, "q0 p0 p2 q1 p4"),
@@ -211,6 +219,35 @@ async def test_postings_are_found_by_every_filter(imports: ImportProcesses) -> N
             expected = [name for name in everything if name in names.split()]
             found = await names_listed(store, PostingFilter(**chosen), limit=2)  # type: ignore[arg-type]
             assert found == expected, chosen
+            found = await names_listed(store, PostingFilter(**chosen), limit=2, oldest_first=True)  # type: ignore[arg-type]
+            assert found == expected[::-1], chosen
+            count = await store.postings.count_chosen(PostingFilter(**chosen), most=5)  # type: ignore[arg-type]
+            assert count == counted_to(5, len(expected)), chosen
+        assert await store.postings.count_chosen(PostingFilter(), most=100) == Count(10)
+
+
+async def test_the_beginnings_of_words_find_a_posting(import_store: Imports) -> None:
+    await import_all(
+        import_store,
+        [
+            posting("title", title=TEXT, company=None, location=None),
+            posting("company", title="-", company=TEXT, location=None),
+            posting("location", title="-", company=None, location=TEXT),
+            posting("accent", title=ACCENTED, company=None, location=None),
+        ],
+    )
+
+    async def is_found(query: str) -> bool:
+        found = {*await names_listed(import_store, PostingFilter(text=query))}
+        if found:
+            assert {"title", "company", "location"} <= found
+        return bool(found)
+
+    async def is_accent_found(query: str) -> bool:
+        return await names_listed(import_store, PostingFilter(text=query)) == ["accent"]
+
+    assert await results(EXAMPLES, is_found) == EXAMPLES
+    assert await results(OF_ACCENTED, is_accent_found) == OF_ACCENTED
 
 
 HOSTILE = [
@@ -266,6 +303,8 @@ async def test_a_posting_without_a_date_stands_where_it_was_stored(
             for limit in (1, 2, 3):
                 listed = await names_listed(store, chosen, limit=limit)
                 assert listed == ["second", "dated", "first"]
+                listed = await names_listed(store, chosen, limit=limit, oldest_first=True)
+                assert listed == ["first", "dated", "second"]
         found = (await stored(store, "second")).created_at
         assert abs(found - moment) < timedelta(seconds=1)
         for source in (None, SOURCE):
@@ -279,6 +318,7 @@ async def test_postings_of_one_moment_are_listed_each_once(import_store: Imports
     for chosen in (PostingFilter(), PostingFilter(text="title"), PostingFilter(source_url=SOURCE)):
         listed = await names_listed(import_store, chosen, limit=4)
         assert sorted(listed) == sorted(names)
+        assert await names_listed(import_store, chosen, limit=4, oldest_first=True) == listed[::-1]
 
 
 @pytest.mark.parametrize(
@@ -324,6 +364,8 @@ async def test_dates_can_be_before_and_after_all_others(import_store: Imports) -
             )
             expected = [f"p{n}" for n in range(first, last + 1)]
             assert await names_listed(import_store, chosen) == expected
+            found = await names_listed(import_store, chosen, oldest_first=True)
+            assert found == expected[::-1]
 
 
 async def test_a_rare_filter_among_thousands_is_paged_through(import_store: Imports) -> None:
@@ -343,7 +385,12 @@ async def test_a_rare_filter_among_thousands_is_paged_through(import_store: Impo
         PostingFilter(text="title", company="rare"),
         PostingFilter(text="title", is_open=False, source_url=SOURCE, until=later(0)),
     ):
-        assert await names_listed(import_store, chosen, limit=10) == ["p0"]
+        for oldest_first in (False, True):
+            found = await names_listed(import_store, chosen, limit=10, oldest_first=oldest_first)
+            assert found == ["p0"]
+    rare = PostingFilter(text="title", company="rare")
+    count = await import_store.postings.count_chosen(rare, most=10_000)
+    assert count in (Count(0, is_exact=False), Count(1)), "it may end before the last posting"
 
 
 def encoded(raw: str) -> str:
@@ -361,6 +408,19 @@ GARBAGE = [
 async def test_a_cursor_that_the_store_did_not_hand_out_is_refused(
     import_store: Imports, cursor: str
 ) -> None:
-    for text in (None, "a"):
+    for text, oldest_first in product((None, "a"), (False, True)):
         with pytest.raises(BadCursor):
-            await import_store.postings.page(PostingFilter(text=text), limit=1, cursor=cursor)
+            await import_store.postings.page(
+                PostingFilter(text=text), limit=1, cursor=cursor, oldest_first=oldest_first
+            )
+
+
+async def test_a_cursor_of_the_other_direction_is_refused(import_store: Imports) -> None:
+    await import_all(import_store, postings("a", "b", "c"))
+    for text, oldest_first in product((None, "title"), (False, True)):
+        chosen = PostingFilter(text=text)
+        page = await import_store.postings.page(chosen, limit=1, oldest_first=oldest_first)
+        with pytest.raises(BadCursor):
+            await import_store.postings.page(
+                chosen, limit=1, cursor=page.next_cursor, oldest_first=not oldest_first
+            )

@@ -1,4 +1,4 @@
-"""The ImportStore's contract: runs, who holds them, and how they are counted."""
+"""The ImportStore's contract: runs, how they end, and how they are counted and listed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from contracts.import_samples import (
     apply,
     begin,
     claimed,
-    config,
     end,
     failure,
     feed_now,
@@ -27,12 +26,12 @@ from contracts.import_samples import (
     run_now,
     source,
     started,
-    stored,
 )
-from webloom.domain.feed import Feed, FeedConfig
+from contracts.search_examples import ACCENTED, EXAMPLES, OF_ACCENTED, TEXT, results
 from webloom.domain.import_run import (
     MOST_FAILURES,
     MOST_REASONS,
+    OTHER_REASONS,
     Counts,
     ImportRun,
     Mark,
@@ -40,7 +39,7 @@ from webloom.domain.import_run import (
     RunStatus,
 )
 from webloom.domain.import_transitions import Ending
-from webloom.ports.import_runs import Claim, RunFilter
+from webloom.ports.import_runs import RunFilter
 from webloom.ports.imports import Imports
 
 
@@ -70,8 +69,8 @@ async def test_a_run_is_started_as_it_was_asked_for(import_store: Imports) -> No
         counts=Counts(),
         retry_of="another",
     )
-    assert await import_store.runs.find("some run") == run
-    assert await import_store.runs.find("other run") is None
+    assert await import_store.listed_runs.find("some run") == run
+    assert await import_store.listed_runs.find("other run") is None
 
 
 async def test_of_many_who_start_a_run_at_once_one_does(imports: ImportProcesses) -> None:
@@ -128,219 +127,6 @@ async def test_a_feed_whose_active_run_is_none_is_set_right(
         assert (await feed_now(store)).active_run_id is None
         assert len(await store.feeds.due(claim.run.started_at, limit=1)) == 1
         assert (await started(store)).status is RunStatus.RUNNING
-
-
-# Whose a run is.
-
-
-async def test_one_producer_at_a_time_holds_a_run(imports: ImportProcesses) -> None:
-    async with imports.open() as one, imports.open() as two:
-        await add_feed(one)
-        run = await started(one)
-        claims = await asyncio.gather(
-            *((one, two)[n % 2].runs.claim(f"producer {n}", lease=LEASE) for n in range(20))
-        )
-        [claim] = [each for each in claims if each is not None]
-        assert claim.run.run_id == run.run_id
-        for run_id in (None, run.run_id, "unknown"):
-            assert await two.runs.claim("somebody", lease=LEASE, run_id=run_id) is None
-
-
-async def test_each_of_two_runs_can_be_claimed_by_name(import_store: Imports) -> None:
-    for name in ("feed", "other"):
-        await add_feed(import_store, name)
-    first, second = await started(import_store, "feed"), await started(import_store, "other")
-    claim = await claimed(import_store, run_id=second.run_id)
-    assert claim.run.run_id == second.run_id
-    assert claim.feed.feed_id == "id of other"
-    other = await import_store.runs.claim("another", lease=LEASE)
-    assert other is not None
-    assert other.run.run_id == first.run_id
-
-
-async def test_runs_of_a_busy_host_are_left_to_wait(import_store: Imports) -> None:
-    """Also those of a feed that has moved there, and not those of one that has moved away."""
-    away = {"moved_to": "http://away.example:8080/feed.xml"}
-    for name, moved_to in (
-        ("busy", None),
-        ("moved", "https://busy.example:8443/new.xml"),
-        ("busy.more", None),
-        ("other", None),
-    ):
-        await add_feed(import_store, name, moved_to=moved_to)
-        await started(import_store, name)
-    first = await claimed_beside(import_store, "one", "busy.example")
-    assert first.feed.feed_id == "id of busy.more"
-    await import_store.feeds.edit("id of other", config("other", **away), next_run_at=None)
-    assert (
-        await import_store.runs.claim(
-            "two", lease=LEASE, busy_hosts=["busy.example", "away.example"]
-        )
-        is None
-    )
-    second = await claimed_beside(import_store, "two", "busy.example", "other.example")
-    assert second.feed.feed_id == "id of other"
-    again = await claimed_beside(import_store, "two", "busy.example", "away.example")
-    assert again == second, "a claim that stands is given again, whatever its host"
-    rest = [
-        await claimed_beside(import_store, owner, "away.example") for owner in ("three", "four")
-    ]
-    assert {each.feed.feed_id for each in rest} == {"id of busy", "id of moved"}
-
-
-async def test_a_run_of_a_busy_host_can_be_named_and_can_be_cancelled(
-    import_store: Imports,
-) -> None:
-    for name in ("one", "two"):
-        await add_feed(import_store, name, moved_to=f"http://busy.example/{name}")
-    named, cancelled = await started(import_store, "one"), await started(import_store, "two")
-    claim = await import_store.runs.claim(
-        "a", lease=LEASE, run_id=named.run_id, busy_hosts=["busy.example"]
-    )
-    assert claim is not None
-    assert await import_store.runs.claim("b", lease=LEASE, busy_hosts=["busy.example"]) is None
-    await import_store.runs.cancel(cancelled.run_id)
-    ending = await claimed_beside(import_store, "b", "busy.example")
-    assert (ending.run.run_id, ending.run.cancel_requested) == (cancelled.run_id, True)
-
-
-async def claimed_beside(store: Imports, owner: str, *busy: str) -> Claim:
-    claim = await store.runs.claim(owner, lease=LEASE, busy_hosts=busy)
-    assert claim is not None
-    return claim
-
-
-async def test_the_owners_own_claim_is_given_again(imports: ImportProcesses) -> None:
-    async with imports.open() as store:
-        await add_feed(store)
-        run = await started(store)
-        claim = await claimed(store, lease=10)
-        await imports.pass_time(9)
-        again = await claimed(store, run_id=run.run_id, lease=10)
-        assert again.token == claim.token
-        await imports.pass_time(9)
-        assert await store.runs.claim("other", lease=10) is None
-
-
-async def test_the_first_claim_has_token_1_and_one_after_an_expired_lease_a_higher_one(
-    imports: ImportProcesses,
-) -> None:
-    """Also for the same owner: it may have been away for long."""
-    async with imports.open() as store:
-        await add_feed(store)
-        run = await started(store)
-        assert not await store.runs.renew(
-            Claim(run=run, feed=await feed_now(store), token=0), lease=10
-        )
-        first = await claimed(store, lease=10)
-        await imports.pass_time(11)
-        second = await claimed(store, lease=10)
-        assert (first.token, second.token) == (1, 2)
-        assert await store.runs.note_reading(first, reading(fetched=1)) is None
-        assert await store.runs.note_reading(second, reading(fetched=1)) is not None
-
-
-async def test_a_claim_shows_what_is_known_of_a_removed_feed(import_store: Imports) -> None:
-    feed = await add_feed(import_store, enabled=True, interval_minutes=5.0)
-    run = await started(import_store)
-    assert await import_store.feeds.remove(feed.feed_id)
-    claim = await claimed(import_store)
-    assert (claim.run.run_id, claim.run.cancel_requested) == (run.run_id, True)
-    assert claim.feed == Feed(
-        feed_id=feed.feed_id,
-        config=FeedConfig(url=feed.config.url, name=feed.config.name, enabled=False),
-        created_at=run.started_at,
-        updated_at=run.started_at,
-        next_run_at=None,
-    )
-    ended = await end(import_store, claim, all_read(0, 0), error="cancelled")
-    assert ended.status is RunStatus.FAILED
-
-
-async def test_a_renewed_claim_stands_and_one_that_ran_out_goes_to_the_next(
-    imports: ImportProcesses,
-) -> None:
-    async with imports.open() as one, imports.open() as two:
-        await add_feed(one)
-        run = await started(one)
-        tokens = []
-        for turn in range(4):
-            store, owner = (one, two)[turn % 2], f"owner {turn % 2}"
-            claim = await claimed(store, owner, lease=10)
-            tokens.append(claim.token)
-            await imports.pass_time(9)
-            assert await store.runs.renew(claim, lease=10)
-            await imports.pass_time(9)
-            assert await one.runs.claim("third", lease=10, run_id=run.run_id) is None
-            await imports.pass_time(2)
-        assert tokens == sorted(set(tokens))
-
-
-async def test_a_jump_of_the_wall_clock_moves_no_lease(imports: ImportProcesses) -> None:
-    async with imports.open() as store:
-        await add_feed(store)
-        await started(store)
-        await claimed(store, lease=10)
-        imports.clock.jump_wall(3600)
-        assert await store.runs.claim("other", lease=10) is None
-
-
-async def test_a_run_that_is_given_up_can_be_had_at_once(import_store: Imports) -> None:
-    await add_feed(import_store)
-    await started(import_store)
-    claim = await claimed(import_store, "one")
-    await import_store.runs.give_up(claim)
-    other = await claimed(import_store, "two")
-    assert other.token > claim.token
-    await import_store.runs.give_up(claim)
-    assert await import_store.runs.claim("three", lease=LEASE) is None
-    assert await import_store.runs.renew(other, lease=LEASE)
-
-
-async def test_a_claim_that_no_longer_stands_changes_nothing(imports: ImportProcesses) -> None:
-    async with imports.open() as store:
-        await add_feed(store)
-        run = await started(store)
-        stale = await claimed(store, "one")
-        await apply(store, stale, 0, postings("a"))
-        await imports.pass_time(LEASE + 1)
-        claim = await claimed(store, "two")
-        await store.runs.note_reading(claim, reading(fetched=5))
-        before, feed = await run_now(store, run.run_id), await feed_now(store)
-
-        await imports.pass_time(1)
-        assert not await store.runs.renew(stale, lease=LEASE)
-        assert await store.runs.note_reading(stale, reading(fetched=9)) is None
-        assert await store.runs.finish(stale, all_read(9, 1), Ending(error="no")) is None
-        await store.postings.close(stale, [postings("a")[0].dedupe_key])
-
-        assert await run_now(store, run.run_id) == before
-        assert await feed_now(store) == feed
-        assert (await stored(store, "a")).closed_at is None
-        assert await store.runs.renew(claim, lease=LEASE)
-
-
-async def test_a_claim_that_ran_out_still_stands_until_somebody_takes_the_run(
-    imports: ImportProcesses,
-) -> None:
-    async with imports.open() as store:
-        await add_feed(store)
-        await started(store)
-        claim = await claimed(store, lease=5)
-        await imports.pass_time(60)
-        assert await store.runs.note_reading(claim, reading(fetched=1)) is not None
-        assert await store.runs.renew(claim, lease=5)
-        assert await store.runs.claim("other", lease=5) is None
-
-
-async def test_a_run_that_has_ended_is_nobodys(import_store: Imports) -> None:
-    claim = await begin(import_store)
-    ended = await end(import_store, claim, all_read(0, 0))
-    assert not await import_store.runs.renew(claim, lease=LEASE)
-    await import_store.runs.give_up(claim)
-    for run_id in (None, claim.run.run_id):
-        assert await import_store.runs.claim("producer", lease=LEASE, run_id=run_id) is None
-    assert await run_now(import_store, claim.run.run_id) == ended
 
 
 # What the producer notes.
@@ -562,6 +348,18 @@ async def test_reasons_beyond_a_number_are_counted_together(import_store: Import
     assert sum(run.failure_reasons.values()) == 90
 
 
+async def test_the_most_frequent_reasons_are_named(import_store: Imports) -> None:
+    claim = await begin(import_store)
+    for index in range(3):
+        failures = [failure(f"reason {index} {n}") for n in range(30)]
+        await apply(import_store, claim, index, [], failures=failures)
+    often = 4 * [failure("often")]
+    await apply(import_store, claim, 3, [], failures=often)
+    run = await end(import_store, claim, all_read(94, 4))
+    assert run.failure_reasons["often"] == 4
+    assert run.failure_reasons[OTHER_REASONS] == 94 - 4 - (MOST_REASONS - 1)
+
+
 # Lists of runs.
 
 
@@ -581,24 +379,92 @@ async def history(imports: ImportProcesses, store: Imports) -> list[ImportRun]:
     return runs
 
 
+async def test_the_beginnings_of_words_find_a_run(import_store: Imports) -> None:
+    for name, url in ((TEXT, "http://a/"), ("by URL", f"http://b/{TEXT}"), (ACCENTED, "http://c/")):
+        await add_feed(import_store, name, url=url)
+        await started(import_store, name)
+
+    async def found(query: str) -> set[str]:
+        page = await import_store.listed_runs.page(RunFilter(text=query), offset=0, limit=10)
+        assert page.total == len(page.runs)
+        return {run.source_name for run in page.runs}
+
+    async def is_found(query: str) -> bool:
+        if names := await found(query):
+            assert {TEXT, "by URL"} <= names
+        return bool(names)
+
+    async def is_accent_found(query: str) -> bool:
+        return await found(query) == {ACCENTED}
+
+    assert await results(EXAMPLES, is_found) == EXAMPLES
+    assert await results(OF_ACCENTED, is_accent_found) == OF_ACCENTED
+
+
 async def test_runs_are_listed_the_latest_first(imports: ImportProcesses) -> None:
     async with imports.open() as store:
         runs = await history(imports, store)
-        page = await store.runs.page(RunFilter(), offset=0, limit=50)
+        page = await store.listed_runs.page(RunFilter(), offset=0, limit=50)
         assert (page.runs, page.total) == (runs, 7)
-        page = await store.runs.page(RunFilter(), offset=2, limit=3)
+        page = await store.listed_runs.page(RunFilter(), offset=2, limit=3)
         assert (page.runs, page.total) == (runs[2:5], 7)
-        page = await store.runs.page(RunFilter(), offset=7, limit=3)
+        page = await store.listed_runs.page(RunFilter(), offset=7, limit=3)
         assert (page.runs, page.total) == ([], 7)
+        page = await store.listed_runs.page(RunFilter(), offset=2, limit=3, oldest_first=True)
+        assert (page.runs, page.total) == (runs[::-1][2:5], 7)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
+async def test_a_scan_returns_each_run_once_whatever_starts_meanwhile(
+    imports: ImportProcesses, limit: int
+) -> None:
+    """Runs that started together can't be told apart by their time."""
+    async with imports.open() as store:
+        runs = await history(imports, store)
+        for name in ("a", "b", "c", "d"):
+            await add_feed(store, name)
+            runs.insert(0, await started(store, name))
+        seen: list[ImportRun] = []
+        some, place = await store.listed_runs.scan(RunFilter(), None, limit=limit)
+        await imports.pass_time(60)
+        await add_feed(store, "late")
+        await started(store, "late")
+        seen += some
+        while place is not None:
+            some, place = await store.listed_runs.scan(RunFilter(), place, limit=limit)
+            seen += some
+        assert [run.started_at for run in seen] == [run.started_at for run in runs]
+        assert sorted(run.run_id for run in seen) == sorted(run.run_id for run in runs)
 
 
 async def test_runs_are_found_by_every_filter(imports: ImportProcesses) -> None:
     async with imports.open() as store:
         runs = await history(imports, store)
 
+        async def scanned(*, oldest_first: bool, **chosen: object) -> list[ImportRun]:
+            wanted = RunFilter(**chosen)  # type: ignore[arg-type]
+            found, place = await store.listed_runs.scan(
+                wanted, None, limit=2, oldest_first=oldest_first
+            )
+            while place is not None:
+                some, place = await store.listed_runs.scan(
+                    wanted, place, limit=2, oldest_first=oldest_first
+                )
+                found += some
+            return found
+
         async def found(**chosen: object) -> list[ImportRun]:
-            page = await store.runs.page(RunFilter(**chosen), offset=0, limit=50)  # type: ignore[arg-type]
+            page = await store.listed_runs.page(RunFilter(**chosen), offset=0, limit=50)  # type: ignore[arg-type]
             assert page.total == len(page.runs)
+            turned = await store.listed_runs.page(
+                RunFilter(**chosen),  # type: ignore[arg-type]
+                offset=0,
+                limit=50,
+                oldest_first=True,
+            )
+            assert turned.runs == page.runs[::-1]
+            for listed, oldest_first in ((page, False), (turned, True)):
+                assert await scanned(oldest_first=oldest_first, **chosen) == listed.runs
             return page.runs
 
         def those(names: str) -> list[ImportRun]:
@@ -607,16 +473,16 @@ async def test_runs_are_found_by_every_filter(imports: ImportProcesses) -> None:
         for status in RunStatus:
             assert await found(status=status) == [run for run in runs if run.status is status]
         assert await found(source_url=SOURCE) == those("feed")
-        assert await found(source_url="http://nobody.example/") == []
+        assert await found(source_url="http://unknown.example/") == []
         for text, names in (
             ("feed", "feed Über 100%_b"),  # in every URL
             ("FEED.XML", "feed Über 100%_b"),
             ("jobs.ex", "feed"),
             ("über", "Über"),
             ("100%_B", "100%_b"),
-            ("%", "100%_b"),
-            ("_", "100%_b"),
             ("f.ed", ""),
+            ("xml über", "Über"),
+            ("%", ""),
             ("(", ""),
             ("\\", ""),
             ("\0", ""),
@@ -630,7 +496,9 @@ async def test_runs_are_found_by_every_filter(imports: ImportProcesses) -> None:
         assert both == [run for run in runs[:5] if run.status is RunStatus.COMPLETED]
 
 
-async def test_runs_that_changed_are_told_the_oldest_change_first(imports: ImportProcesses) -> None:
+async def test_runs_that_changed_are_listed_with_the_oldest_change_first(
+    imports: ImportProcesses,
+) -> None:
     async with imports.open() as store:
         for name in ("a", "b", "c"):
             await add_feed(store, name)
@@ -642,7 +510,7 @@ async def test_runs_that_changed_are_told_the_oldest_change_first(imports: Impor
         await end(store, await claimed(store, run_id=one.run_id), all_read(0, 0))
 
         async def changed(since: datetime | None, limit: int = 10) -> list[str]:
-            return [run.run_id for run in await store.runs.changed(since, limit=limit)]
+            return [run.run_id for run in await store.listed_runs.changed(since, limit=limit)]
 
         assert set(await changed(None)) == {two.run_id, three.run_id}
         last = (await run_now(store, one.run_id)).updated_at
@@ -682,7 +550,7 @@ async def test_a_feed_that_is_no_longer_due_is_not_started(import_store: Imports
 
 
 @pytest.mark.parametrize("error", [None, "cancelled"])
-async def test_the_identity_holds_though_the_producer_died_before_it_could_tell_what_it_read(
+async def test_the_identity_holds_though_the_producer_died_before_it_reported_what_it_read(
     import_store: Imports, error: str | None
 ) -> None:
     claim = await begin(import_store)

@@ -56,9 +56,22 @@ async def test_a_released_lease_goes_to_the_next_with_a_higher_token(locks: Open
         assert await one.acquire("name", "a", 10) is None
 
 
+async def test_anybody_sees_whether_a_lease_is_held(locks: Opened) -> None:
+    async with locks.open() as one, locks.open() as two:
+        assert not await two.is_held("name")
+        await acquired(one, "a")
+        assert await two.is_held("name")
+        assert not await two.is_held("another name")
+        await locks.pass_time(11)
+        assert not await two.is_held("name")
+        await acquired(one, "b")
+        await one.release("name", "b")
+        assert not await two.is_held("name")
+
+
 async def test_releasing_what_one_does_not_hold_changes_nothing(locks: Opened) -> None:
     async with locks.open() as lock:
-        await lock.release("name", "nobody")
+        await lock.release("name", "stranger")
         token = await acquired(lock, "a")
         await lock.release("name", "b")
         await lock.release("another name", "a")

@@ -18,7 +18,7 @@ from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
 from webloom.ports.notifier import NotificationMessage, Notifier
 
-TOKEN = "t0ken"  # a part of every target's URL that nobody else may see
+TOKEN = "t0ken"  # a part of every target's URL that no one else may see
 MESSAGE = NotificationMessage(
     message_id="0123abcd",
     at=datetime(2026, 3, 1, 12, tzinfo=UTC),

@@ -22,7 +22,9 @@ from contracts.page_samples import (
     prices,
     state_of,
 )
+from contracts.search_examples import ACCENTED, EXAMPLES, OF_ACCENTED, TEXT, results
 from webloom.domain.errors import BadCursor
+from webloom.domain.listing import Count
 from webloom.domain.page_check import Checked, Validators
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Outcome, PageFailure, RunStatus, Tally, WatchConfig
@@ -49,7 +51,7 @@ async def tally(store: Watching, run_id: str = "run 1") -> Tally:
 
 
 def checked(outcome: Outcome, **more: object) -> Checked:
-    known = Checked(job_id=JOB, url=URL, run_id="run 1", at=AT, outcome=outcome)
+    known = Checked(watch_id=JOB, url=URL, run_id="run 1", at=AT, outcome=outcome)
     return replace(known, **more)  # type: ignore[arg-type]  # names and types are the test's
 
 
@@ -91,6 +93,17 @@ async def test_a_hash_and_version_is_written_once(page_store: PageStores) -> Non
     assert len(await logs(page_store)) == 1
 
 
+async def test_the_first_of_two_change_logs_with_one_version_and_time_is_kept(
+    page_store: PageStores,
+) -> None:
+    first = event("a", version=1, is_change=True, run_id="run")
+    await page_store.pages.store_event(first)
+    other = replace(first, changes={"a": "lower"}, run_id="a run")
+    assert not (await page_store.pages.store_event(other)).is_new
+    [log] = await logs(page_store)
+    assert (log.changes, log.run_id) == (first.changes, "run")
+
+
 async def test_a_price_with_the_same_time_and_value_is_written_once(page_store: PageStores) -> None:
     await page_store.pages.store_event(event("a", version=1, price="5"))
     await page_store.pages.store_event(event("b", version=2, price="5.00"))
@@ -105,12 +118,34 @@ async def test_a_price_with_the_same_time_and_value_is_written_once(page_store: 
     ]
 
 
-async def test_a_version_number_that_is_taken_is_computed_anew(page_store: PageStores) -> None:
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_price_that_comes_again_at_another_time_keeps_its_first_time(
+    page_store: PageStores, order: int
+) -> None:
+    """As of a check that another worker repeats; and the latest record stays the one that does not
+    expire."""
+    again = [event("a", version=1, ts=TS + n, price="5", run_id="r") for n in (0, 9)][::order]
+    between = event("b", version=2, ts=TS + 5, price="6", run_id="r")
+    for each in (again[0], between, again[1]):
+        await page_store.pages.store_event(each)
+    found = await prices(page_store)
+    assert {(each.timestamp, each.price) for each in found} == {
+        (again[0].ts, Decimal(5)),
+        (TS + 5, Decimal(6)),
+    }
+    assert not (await page_store.pages.store_event(again[1])).is_new
+    usage = {each.collection: each for each in await page_store.storage.usage()}
+    assert usage["price_history"].superseded_items == 1
+
+
+async def test_a_version_number_that_is_taken_is_computed_again(page_store: PageStores) -> None:
     for text, version, ts in (("a", 3, 30), ("b", 3, 20), ("c", 3, 40), ("d", 1, 50)):
         await page_store.pages.store_event(event(text, version=version, ts=ts, is_change=True))
     assert await numbers(page_store) == [(3, "b"), (4, "a"), (5, "c"), (6, "d")]
-    told = [(each.previous, each.current, each.changes["to"]) for each in await logs(page_store)]
-    assert told == [(2, 3, "b"), (3, 4, "a"), (4, 5, "c"), (5, 6, "d")]
+    reported = [
+        (each.previous, each.current, each.changes["to"]) for each in await logs(page_store)
+    ]
+    assert reported == [(2, 3, "b"), (3, 4, "a"), (4, 5, "c"), (5, 6, "d")]
     assert (await page(page_store)).version == 6
 
 
@@ -270,38 +305,87 @@ async def test_pages_are_listed_the_latest_first_and_filtered(page_store: PageSt
             event(
                 f"Title {n}",
                 ts=100 + n,
-                job_id=f"job {n // 4}",
+                watch_id=f"job {n // 4}",
                 url=f"https://example.com/{n}",
                 classification={"type": kind},
             )
         )
     await page_store.pages.note_checked(
-        checked(Outcome.FAILED, url="https://example.com/x", job_id="z")
+        checked(Outcome.FAILED, url="https://example.com/x", watch_id="z")
     )
 
-    async def listed(chosen: PageFilter, limit: int = 3) -> list[str]:
+    async def in_order(chosen: PageFilter, limit: int, *, oldest_first: bool) -> list[str]:
         urls: list[str] = []
         cursor = None
         while True:
-            found, cursor = await page_store.pages.list_pages(chosen, limit=limit, cursor=cursor)
+            found, cursor = await page_store.pages.list_pages(
+                chosen, limit=limit, cursor=cursor, oldest_first=oldest_first
+            )
             assert len(found) <= limit
             assert all(each.text is None and each.metadata is None for each in found)
             urls += [each.url.rpartition("/")[2] for each in found]
             if cursor is None:
                 return urls
 
+    async def listed(chosen: PageFilter, limit: int = 3) -> list[str]:
+        """Those of the other direction are the same ones."""
+        urls = await in_order(chosen, limit, oldest_first=False)
+        assert await in_order(chosen, limit, oldest_first=True) == urls[::-1]
+        return urls
+
+    for chosen, count in (
+        (PageFilter(), Count(5, is_exact=False)),  # of 8: counting stops
+        (PageFilter(watch_id="job 0"), Count(4)),
+        (PageFilter(watch_id="job 1", url="https://example.com/5"), Count(1)),
+        (PageFilter(changed_since=105), Count(2)),
+        (PageFilter(text="title"), Count(5, is_exact=False)),  # of 7
+        (PageFilter(type="product"), Count(3)),
+        (PageFilter(outcome=Outcome.FAILED), Count(1)),
+    ):
+        assert await page_store.pages.count_chosen(chosen, most=5) == count, chosen
     assert await listed(PageFilter()) == ["6", "5", "4", "3", "2", "1", "0", "x"]
-    assert await listed(PageFilter(job_id="job 0")) == ["3", "2", "1", "0"]
+    assert await listed(PageFilter(watch_id="job 0")) == ["3", "2", "1", "0"]
     assert await listed(PageFilter(type="product")) == ["5", "3", "1"]
-    assert await listed(PageFilter(text="TITLE 4")) == ["4"]
+    assert await listed(PageFilter(text="4 TITL")) == ["4"]
     assert await listed(PageFilter(text="example.COM/2")) == ["2"]
     assert await listed(PageFilter(outcome=Outcome.FAILED)) == ["x"]
     assert await listed(PageFilter(changed_since=105)) == ["6", "5"]
-    only = PageFilter(job_id="job 1", url="https://example.com/5")
+    only = PageFilter(watch_id="job 1", url="https://example.com/5")
     assert await listed(only) == ["5"]
     assert await listed(PageFilter(url="https://example.com/1")) == ["1"]
     with pytest.raises(BadCursor):
         await page_store.pages.list_pages(PageFilter(), limit=3, cursor="x")
+    for oldest_first in (False, True):
+        _, following = await page_store.pages.list_pages(
+            PageFilter(), limit=3, oldest_first=oldest_first
+        )
+        with pytest.raises(BadCursor):
+            await page_store.pages.list_pages(
+                PageFilter(), limit=3, cursor=following, oldest_first=not oldest_first
+            )
+
+
+async def test_the_beginnings_of_words_find_a_page(page_store: PageStores) -> None:
+    texts = {"title": TEXT, TEXT: "nothing", "accent": ACCENTED, "other": "other"}
+    for path, title in texts.items():
+        await page_store.pages.store_event(
+            event(path, url=f"https://example.com/{path}", content={"title": title, "text": ""})
+        )
+
+    async def found(query: str) -> set[str]:
+        pages, _ = await page_store.pages.list_pages(PageFilter(text=query), limit=10)
+        return {each.url.removeprefix("https://example.com/") for each in pages}
+
+    async def is_found(query: str) -> bool:
+        if names := await found(query):
+            assert {"title", TEXT} <= names
+        return bool(names)
+
+    async def is_accent_found(query: str) -> bool:
+        return await found(query) == {"accent"}
+
+    assert await results(EXAMPLES, is_found) == EXAMPLES
+    assert await results(OF_ACCENTED, is_accent_found) == OF_ACCENTED
 
 
 async def test_change_logs_are_listed_the_latest_first_and_filtered(
@@ -313,7 +397,7 @@ async def test_change_logs_are_listed_the_latest_first_and_filtered(
                 f"{n}",
                 version=n + 2,
                 ts=100 + n,
-                job_id="even" if n % 2 == 0 else "odd",
+                watch_id="even" if n % 2 == 0 else "odd",
                 is_change=True,
                 run_id="run" if n < 3 else None,
                 alerts=[f"alert {n}"],
@@ -321,20 +405,20 @@ async def test_change_logs_are_listed_the_latest_first_and_filtered(
         )
 
     async def listed(chosen: ChangeFilter) -> list[str]:
-        told: list[str] = []
+        reported: list[str] = []
         cursor = None
         while True:
             found, cursor = await page_store.history.change_logs(chosen, limit=2, cursor=cursor)
-            told += [each.changes["to"] for each in found]
+            reported += [each.changes["to"] for each in found]
             assert all(each.alerts == [f"alert {each.changes['to']}"] for each in found)
             if cursor is None:
-                return told
+                return reported
 
     assert await listed(ChangeFilter()) == ["5", "4", "3", "2", "1", "0"]
-    assert await listed(ChangeFilter(job_id="odd")) == ["5", "3", "1"]
-    assert await listed(ChangeFilter(job_id="even", url=URL)) == ["4", "2", "0"]
+    assert await listed(ChangeFilter(watch_id="odd")) == ["5", "3", "1"]
+    assert await listed(ChangeFilter(watch_id="even", url=URL)) == ["4", "2", "0"]
     assert await listed(ChangeFilter(run_id="run")) == ["2", "1", "0"]
-    assert await listed(ChangeFilter(run_id="run", job_id="even")) == ["2", "0"]
+    assert await listed(ChangeFilter(run_id="run", watch_id="even")) == ["2", "0"]
     assert await listed(ChangeFilter(url="https://example.com/none")) == []
     with pytest.raises(BadCursor):
         await page_store.history.change_logs(ChangeFilter(), limit=3, cursor="é")
@@ -344,38 +428,40 @@ async def test_no_two_changes_have_the_same_time_and_key(page_store: PageStores)
     """Also of a page that changes back and forth within a millisecond, and when versions that come
     late get numbers of their own, and when a job begins again."""
 
-    async def told(url: str = URL) -> dict[str, tuple[int, str | None]]:
+    async def reported(url: str = URL) -> dict[str, tuple[int, str | None]]:
         found, _ = await page_store.history.change_logs(ChangeFilter(url=url), limit=99)
         return {str(each.current): (each.timestamp, each.key) for each in found}
 
     same = [event(text, version=n + 2, is_change=True) for n, text in enumerate("abab")]
     for each in [*same, *same]:
         await page_store.pages.store_event(each)
-    first = await told()
+    first = await reported()
     assert len(set(first.values())) == 4
     await page_store.pages.store_event(event("late", version=2, ts=TS - 1, is_change=True))
-    later = await told()
+    later = await reported()
     assert len(set(later.values())) == 5
     assert set(first.values()) < set(later.values())
     assert set(later) > set(first)
     await page_store.pages.store_event(event("a", version=2, ts=TS, is_change=True, url=f"{URL}/2"))
-    assert set((await told(f"{URL}/2")).values()).isdisjoint(later.values())
-    await page_store.pages.forget_job(JOB)
+    assert set((await reported(f"{URL}/2")).values()).isdisjoint(later.values())
+    await page_store.pages.forget_watch(JOB)
     await page_store.pages.store_event(event("a", version=2, ts=TS + 1, is_change=True))
-    assert set((await told()).values()).isdisjoint(later.values())
+    assert set((await reported()).values()).isdisjoint(later.values())
 
 
 async def test_prices_are_listed_and_summed_up(page_store: PageStores) -> None:
-    assert await page_store.history.price_summary(JOB, URL) is None
+    now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=90, milliseconds=102)
+    assert await page_store.history.price_summary(JOB, URL, now=now) is None
     for n, price in enumerate(["10", "8.5", "8.5", "12", "12"]):
         await page_store.pages.store_event(event(f"{n}", ts=100 + n, price=price))
-    summary = await page_store.history.price_summary(JOB, URL)
+    summary = await page_store.history.price_summary(JOB, URL, now=now)
     assert summary is not None
     assert (summary.records, summary.currency) == (5, "INR")
     assert (summary.minimum, summary.maximum) == (Decimal("8.5"), Decimal(12))
     assert (summary.median, summary.last.timestamp) == (Decimal(10), 104)
     assert summary.last_change is not None
     assert summary.last_change.timestamp == 103
+    assert (summary.recent_minimum.price, summary.recent_minimum.timestamp) == (Decimal("8.5"), 102)
     found, cursor = await page_store.history.prices(JOB, URL, limit=3)
     assert [each.timestamp for each in found] == [104, 103, 102]
     found, cursor = await page_store.history.prices(JOB, URL, limit=3, cursor=cursor)
@@ -385,14 +471,34 @@ async def test_prices_are_listed_and_summed_up(page_store: PageStores) -> None:
         await page_store.history.prices(JOB, URL, limit=3, cursor="nonsense")
 
 
+async def test_a_price_curve_has_the_changes_since_a_time_and_what_was_in_force_then(
+    page_store: PageStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webloom.stores.page_history.READ_AT_ONCE", 2)
+
+    async def curve(since: int | None) -> tuple[int, list[tuple[int, Decimal, int | None]]]:
+        found = await page_store.history.price_curve(JOB, URL, since=since, points=10)
+        points = [(each.timestamp, each.price, each.version) for each in found.points]
+        return found.records, points
+
+    assert await curve(None) == (0, [])
+    for n, price in enumerate(["10", "8.5", "8.5", "12", "12"]):
+        await page_store.pages.store_event(event(f"{n}", ts=100 + n, price=price))
+    changes = [(100, Decimal(10), 1), (101, Decimal("8.5"), 2), (103, Decimal(12), 4)]
+    assert await curve(None) == (5, changes)
+    assert await curve(101) == (4, changes[1:])
+    assert await curve(102) == (3, [(102, Decimal("8.5"), 3), (103, Decimal(12), 4)])
+    assert await curve(200) == (0, [(104, Decimal(12), 5)])
+
+
 async def test_a_forgotten_job_leaves_nothing_and_others_stay(page_store: PageStores) -> None:
-    for job_id in (JOB, "other"):
+    for watch_id in (JOB, "other"):
         for n in range(2):
             await page_store.pages.store_event(
-                event(f"{n}", ts=n, job_id=job_id, price=f"{n}", is_change=True)
+                event(f"{n}", ts=n, watch_id=watch_id, price=f"{n}", is_change=True)
             )
     before = await state_of(page_store)
-    await page_store.pages.forget_job(JOB)
+    await page_store.pages.forget_watch(JOB)
     assert await state_of(page_store) == {key: before[key] for key in before if key[0] == "other"}
     assert await logs(page_store) == []
     assert await prices(page_store) == []

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from contracts.adapters import Primitives, Processes
+from contracts.adapters import Processes
+from contracts.primitives import Primitives
 from webloom.domain.lease import Lease
 from webloom.stores.primitives import Now
 
@@ -15,7 +16,7 @@ Opened = Processes[Primitives]
 
 def add(state: Lease | None, amount: int, now: Now) -> tuple[Lease, int]:
     """Counts in the token."""
-    state = state or Lease("nobody", 0, 0.0)
+    state = state or Lease("", 0, 0.0)
     total = state.token + amount
     return state._replace(token=total), total
 
@@ -97,14 +98,14 @@ async def test_nothing_is_lost_of_what_many_change_at_once(primitives: Opened) -
         assert sorted(each.token for each in found.values()) == [8, 8, 8, 8, 8, 40]
 
 
-async def test_decisions_are_told_the_time(primitives: Opened) -> None:
-    def told(state: Lease | None, event: None, now: Now) -> tuple[None, Now]:
+async def test_decisions_are_given_the_time(primitives: Opened) -> None:
+    def reported(state: Lease | None, event: None, now: Now) -> tuple[None, Now]:
         return None, now
 
     async with primitives.open() as one:
-        [before] = await one.documents.change(told, [("x", None)])
+        [before] = await one.documents.change(reported, [("x", None)])
         await primitives.pass_time(1.5)
-        [after] = await one.documents.change(told, [("x", None)])
+        [after] = await one.documents.change(reported, [("x", None)])
         assert (after.wall - before.wall).total_seconds() == 1.5
         assert after.timeline - before.timeline == pytest.approx(1.5)
         assert after.expiry.microsecond % 1000 == 0

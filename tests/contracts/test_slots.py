@@ -19,7 +19,7 @@ async def test_a_message_that_is_put_off_is_not_handled_yet(broker: Broker) -> N
 
     async def handle(delivery: Delivery) -> None:
         if delivery.body == b"bad":
-            await delivery.bury("bad")
+            await delivery.dead_letter("bad")
         elif delivery.body == b"worse":
             raise ValueError
         elif delivery.message_id not in put_off:

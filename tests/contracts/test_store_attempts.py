@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from contracts.adapters import Processes
+from contracts.adapters import Inventory, Processes
 from contracts.inventory_samples import (
     COMPLETED,
     FAILED,
@@ -34,19 +34,18 @@ from webloom.domain.inventory import (
     Status,
 )
 from webloom.domain.request_state import NotedRequest
-from webloom.ports.inventory_store import InventoryStore
 
-Stores = Processes[InventoryStore]
+Stores = Processes[Inventory]
 OTHER = "http://other.example/"
 
 
-async def busy_for(store: InventoryStore, wanted: FetchRequest) -> float:
+async def busy_for(store: Inventory, wanted: FetchRequest) -> float:
     begun = await begin_any(store, wanted)
     assert isinstance(begun, Busy)
     return begun.seconds
 
 
-async def test_an_unknown_url_is_none_everywhere(store: InventoryStore) -> None:
+async def test_an_unknown_url_is_none_everywhere(store: Inventory) -> None:
     assert await store.find(URL) is None
     assert await store.states([URL, OTHER]) == [None, None]
     assert await store.states([]) == []
@@ -77,7 +76,7 @@ async def test_noting_a_request_again_changes_nothing(stores: Stores) -> None:
         assert (await state_of(store)).request_id == "r1"
 
 
-async def test_states_answer_in_the_order_of_the_urls(store: InventoryStore) -> None:
+async def test_states_answer_in_the_order_of_the_urls(store: Inventory) -> None:
     await store.note_requests(
         [NotedRequest(request=request(f"r{n}", url=f"{OTHER}{n}"), token=0) for n in range(3)]
     )
@@ -85,7 +84,7 @@ async def test_states_answer_in_the_order_of_the_urls(store: InventoryStore) -> 
     assert [state and state.request_id for state in states] == ["r2", None, "r0", "r2"]
 
 
-async def test_many_requests_for_one_url_in_one_note_make_one_record(store: InventoryStore) -> None:
+async def test_many_requests_for_one_url_in_one_note_make_one_record(store: Inventory) -> None:
     await store.note_requests([NotedRequest(request=request(), token=0) for _ in range(5)])
     assert (await store.count_by_status())[Status.PENDING] == 1
 
@@ -136,7 +135,7 @@ async def test_a_background_request_leaves_the_record_readable_all_the_way(store
 
 
 async def test_a_request_in_the_foreground_overtakes_a_background_one(
-    store: InventoryStore,
+    store: Inventory,
 ) -> None:
     await complete(store)
     token = (await state_of(store)).token
@@ -147,7 +146,7 @@ async def test_a_request_in_the_foreground_overtakes_a_background_one(
 
 
 async def test_a_background_request_does_not_hide_one_in_the_foreground(
-    store: InventoryStore,
+    store: Inventory,
 ) -> None:
     await complete(store)
     token = (await state_of(store)).token
@@ -159,7 +158,7 @@ async def test_a_background_request_does_not_hide_one_in_the_foreground(
 
 
 async def test_a_request_in_the_foreground_is_shown_while_the_refresh_runs(
-    store: InventoryStore,
+    store: Inventory,
 ) -> None:
     await complete(store)
     refresh = request("refresh", background=True)
@@ -183,7 +182,7 @@ NOTES_TOO_LATE = [
 )
 @pytest.mark.parametrize("known", [False, True], ids=["new URL", "known URL"])
 async def test_a_note_that_comes_after_the_worker_changes_nothing(
-    store: InventoryStore, how_far: str, reason: str, known: bool
+    store: Inventory, how_far: str, reason: str, known: bool
 ) -> None:
     token = 0
     if known:
@@ -215,7 +214,7 @@ async def test_the_first_attempt_creates_an_unknown_record(stores: Stores) -> No
         assert state.in_progress_for == pytest.approx(LEASE)
 
 
-async def test_an_attempt_answers_the_request_that_was_noted(store: InventoryStore) -> None:
+async def test_an_attempt_answers_the_request_that_was_noted(store: Inventory) -> None:
     await note(store, request("noted"))
     attempt = await begin(store, request("of a message that joined"))
     assert attempt.request_id == "noted"
@@ -247,7 +246,7 @@ async def test_renewed_attempts_last_longer(stores: Stores) -> None:
         assert isinstance(await begin_any(store, request(url=OTHER)), Attempt)
 
 
-async def test_a_finished_attempt_is_not_renewed(store: InventoryStore) -> None:
+async def test_a_finished_attempt_is_not_renewed(store: Inventory) -> None:
     attempt = await complete(store)
     await store.renew_attempts([attempt], lease=LEASE)
     assert (await state_of(store)).in_progress_for is None
@@ -293,8 +292,8 @@ async def test_a_new_request_after_giving_up_starts_from_the_beginning(stores: S
         assert await status_of(store) is Status.IN_PROGRESS
 
 
-async def give_up_next(stores: Stores, store: InventoryStore, wanted: FetchRequest) -> None:
-    """The next worker that asks for an attempt is told that none is left."""
+async def give_up_next(stores: Stores, store: Inventory, wanted: FetchRequest) -> None:
+    """The next worker that asks for an attempt learns that none is left."""
     for _ in range(3):
         await begin(store, wanted)
         await stores.pass_time(LEASE + 1)
@@ -319,7 +318,7 @@ async def test_a_request_that_comes_together_with_the_giving_up_keeps_its_attemp
             assert (await found(store, url)).status is Status.COMPLETED
 
 
-async def test_a_message_that_comes_twice_is_answered_once(store: InventoryStore) -> None:
+async def test_a_message_that_comes_twice_is_answered_once(store: Inventory) -> None:
     wanted = request()
     attempt = await begin(store, wanted)
     await store.finish_attempt(attempt, COMPLETED)
@@ -362,7 +361,7 @@ async def test_an_attempt_that_was_given_back_does_not_count(stores: Stores) -> 
 
 
 async def test_a_refresh_that_was_given_back_leaves_the_record_readable(
-    store: InventoryStore,
+    store: Inventory,
 ) -> None:
     await complete(store)
     refresh = request("refresh", background=True)
@@ -487,7 +486,7 @@ async def test_a_worker_of_a_deleted_record_changes_nothing_in_the_new_one(store
 
 
 async def test_a_note_that_comes_after_answer_and_deletion_leaves_nothing_behind(
-    store: InventoryStore,
+    store: Inventory,
 ) -> None:
     """The worker and a DELETE were both quicker than the note of the API."""
     assert await store.finish_attempt(await begin(store, request("r1")), COMPLETED)
@@ -499,7 +498,7 @@ async def test_a_note_that_comes_after_answer_and_deletion_leaves_nothing_behind
 
 
 async def test_a_note_that_joined_an_answered_message_does_not_reopen_the_record(
-    store: InventoryStore,
+    store: Inventory,
 ) -> None:
     """The message came again, was joined by a POST, and was served before its note."""
     assert await store.finish_attempt(await begin(store, request("r1")), COMPLETED)

@@ -1,5 +1,5 @@
-"""The PageStores's contract: change logs with alerts, until people are told; and that each is told
-once, whenever the teller is killed."""
+"""The PageStores' contract: change logs with alerts, until they are notified; and that each is
+notified once, whenever the sender is killed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from contracts.adapters import Processes, Watching
+from contracts.dying import Killed
 from contracts.watch_samples import add_watch, begin, config, end, event, started, url
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
@@ -35,7 +36,7 @@ async def pages_of(store: Watching, batch: str) -> list[str]:
     return sorted(each.url[-1] for each in logs)
 
 
-async def test_alerts_are_late_when_no_run_is_to_tell_them(watching: Watching) -> None:
+async def test_alerts_are_late_when_no_run_will_send_them(watching: Watching) -> None:
     run = await begin(watching)
     for each in (
         change("a", run_id=run.run_id),
@@ -43,21 +44,21 @@ async def test_alerts_are_late_when_no_run_is_to_tell_them(watching: Watching) -
         change("c", run_id="closed"),
         change("d"),
         change("g", run_id="opened"),
-        change("e", job_id="other", run_id=run.run_id),
+        change("e", watch_id="other", run_id=run.run_id),
         event("f", alerts=["of no change"]),
     ):
         await watching.pages.store_event(each)
     late = {
-        AlertSource(job_id=JOB, run_id="closed"),
-        AlertSource(job_id=JOB, run_id=None),
-        AlertSource(job_id="other", run_id=run.run_id),
+        AlertSource(watch_id=JOB, run_id="closed"),
+        AlertSource(watch_id=JOB, run_id=None),
+        AlertSource(watch_id="other", run_id=run.run_id),
     }
     found = await watching.alerts.pending(limit=9)
     assert (set(found), len(found)) == (late, 3)
     assert len(await watching.alerts.pending(limit=2)) == 2
     await end(watching, run)
     found = await watching.alerts.pending(limit=9)
-    assert set(found) == late | {AlertSource(job_id=JOB, run_id=run.run_id)}
+    assert set(found) == late | {AlertSource(watch_id=JOB, run_id=run.run_id)}
 
 
 async def test_what_is_in_a_batch_is_fixed(watchings: Processes[Watching]) -> None:
@@ -86,27 +87,23 @@ async def test_what_is_in_a_batch_is_fixed(watchings: Processes[Watching]) -> No
         assert await pages_of(one, "fifth") == ["d"]
 
 
-async def test_what_comes_again_is_not_told_again(watching: Watching) -> None:
-    told, quiet = change("a", run_id="r"), change("b", None, run_id="r")
-    for each in (told, quiet):
+async def test_a_repeated_event_is_not_notified_again(watching: Watching) -> None:
+    reported, quiet = change("a", run_id="r"), change("b", None, run_id="r")
+    for each in (reported, quiet):
         await watching.pages.store_event(each)
     [batch] = await watching.alerts.assign_batch(JOB, "r", "batch")
     await watching.alerts.note_notified(batch)
-    earlier: dict[str, Any] = {"ts": told.ts - 1000, "alerts": ["as told at first"]}
-    for each in (told, replace(told, **earlier), quiet):
+    earlier: dict[str, Any] = {"ts": reported.ts - 1000, "alerts": ["as sent at first"]}
+    for each in (reported, replace(reported, **earlier), quiet):
         await watching.pages.store_event(each)
     assert await watching.alerts.pending(limit=9) == []
-    # An earlier event of that version is what counts, and nobody was told of it.
+    # An earlier event of that version is what counts, and it was not notified.
     await watching.pages.store_event(replace(quiet, **earlier))
     assert await watching.alerts.assign_batch(JOB, "r", "more") == ["more"]
     assert await pages_of(watching, "more") == ["b"]
 
 
-# Whoever is killed
-
-
-class Killed(BaseException):
-    pass
+# No matter who is killed
 
 
 class Deadly:
@@ -152,7 +149,7 @@ def teller(store: Watching, clock: FakeClock, life: int = 10_000) -> SendNotific
     )
 
 
-async def test_killed_at_any_moment_each_alert_is_told_once(
+async def test_killed_at_any_moment_each_alert_is_sent_once(
     watching: Watching, clock: FakeClock
 ) -> None:
     """One comes before the end of its run, one while it ends, one after it; each is delivered
@@ -184,7 +181,7 @@ async def test_killed_at_any_moment_each_alert_is_told_once(
                 await watching.pages.store_event(each)
             await teller(watching, clock).after_late_events()
         lines = sorted(f"{url(page)}: {life}" for page in "abc")
-        assert await _told(watching, run) == {HOOK: lines, NTFY: lines}
+        assert await _sent_lines(watching, run) == {HOOK: lines, NTFY: lines}
         if deaths == 0:
             assert life > 10
             return
@@ -194,10 +191,10 @@ def _some(life: int) -> list[StorageEvent]:
     return [change(page, str(life), claimed=life + 2) for page in "abc"]
 
 
-async def _told(store: Watching, run: WatchRun) -> dict[str, list[str]]:
+async def _sent_lines(store: Watching, run: WatchRun) -> dict[str, list[str]]:
     found, _ = await store.notifications.of_watch(JOB, limit=1000)
-    told: dict[str, list[str]] = {}
+    reported: dict[str, list[str]] = {}
     for each in found:
         if each.run_id == run.run_id:
-            told.setdefault(each.target_url, []).extend(each.lines)
-    return {name: sorted(lines) for name, lines in told.items()}
+            reported.setdefault(each.target_url, []).extend(each.lines)
+    return {name: sorted(lines) for name, lines in reported.items()}

@@ -25,7 +25,7 @@ from contracts.watch_samples import (
 )
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Metrics, RunStatus, Tally
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 
 # Watches that Webloom checks
 
@@ -100,7 +100,7 @@ async def test_events_of_a_watch_of_ours_leave_its_schedule_and_count(watching: 
     assert (after.last_run_id, after.last_run_at) == (None, None)
 
 
-async def test_each_event_counts_once_whoever_stores_it_and_whenever(
+async def test_each_event_counts_once_no_matter_who_stores_it_and_when(
     watchings: Processes[Watching],
 ) -> None:
     async with watchings.open() as one, watchings.open() as two:
@@ -194,7 +194,7 @@ async def test_an_event_that_names_the_run_of_another_job_counts_for_its_day(
     watching: Watching,
 ) -> None:
     await watching.pages.store_event(event("a", run_id="their run"))
-    other = event("b", job_id="other", run_id="their run", closes_run=RunStatus.FAILED)
+    other = event("b", watch_id="other", run_id="their run", closes_run=RunStatus.FAILED)
     await watching.pages.store_event(other)
     run = await run_now(watching, "their run")
     assert (run.status, run.tally) == (RunStatus.IN_PROGRESS, Tally(processed=1))
@@ -214,26 +214,33 @@ async def test_a_run_of_ours_is_not_closed_by_an_event(watching: Watching) -> No
 async def test_a_run_of_events_is_closed_when_it_is_idle(watchings: WatchProcesses) -> None:
     async with watchings.open() as store:
         ours = await begin(store)
-        old = [event(page, job_id="job", run_id="old run") for page in "ab"]
+        old = [event(page, watch_id="job", run_id="old run") for page in "ab"]
         for each in old:
             await store.pages.store_event(each)
         await watchings.pass_time(10)
-        await store.pages.store_event(event("a", job_id="job", run_id="new run"))
+        await store.pages.store_event(event("a", watch_id="job", run_id="new run"))
         heard = (await run_now(store, "new run")).updated_at
-        assert await store.runs.close_idle_runs(heard - HOUR) == 0
+        assert await store.runs.close_idle_runs(heard - HOUR, limit=9) == 0
         idle_since = heard - (heard - (await run_now(store, "old run")).updated_at) / 2
-        assert await store.runs.close_idle_runs(idle_since) == 1
-        assert await store.runs.close_idle_runs(idle_since) == 0
+        assert await store.runs.close_idle_runs(idle_since, limit=9) == 1
+        assert await store.runs.close_idle_runs(idle_since, limit=9) == 0
         run = await run_now(store, "old run")
         assert (run.status, run.finished_at) == (RunStatus.COMPLETED, MAY)
         assert (await run_now(store, "new run")).status is RunStatus.IN_PROGRESS
         assert (await run_now(store, ours.run_id)).status is RunStatus.IN_PROGRESS
 
 
+async def test_no_more_idle_runs_are_closed_than_asked_for(watching: Watching) -> None:
+    for number in range(3):
+        await watching.pages.store_event(event("a", run_id=f"run of theirs {number}"))
+    heard = (await run_now(watching, "run of theirs 2")).updated_at
+    assert [await watching.runs.close_idle_runs(heard, limit=2) for _ in range(3)] == [2, 1, 0]
+
+
 async def test_the_watch_follows_when_its_last_run_is_closed(watching: Watching) -> None:
     await watching.pages.store_event(event("a", run_id="their run"))
     heard = (await run_now(watching, "their run")).updated_at
-    assert await watching.runs.close_idle_runs(heard) == 1
+    assert await watching.runs.close_idle_runs(heard, limit=9) == 1
     watch = await watch_now(watching)
     assert (watch.last_status, watch.last_run_at) == (RunStatus.COMPLETED, MAY)
     assert watch.metrics == Metrics(pages_processed=1)

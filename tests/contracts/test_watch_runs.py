@@ -26,10 +26,12 @@ from contracts.watch_samples import (
     watch_now,
 )
 from webloom.domain.errors import BadCursor
+from webloom.domain.listing import Count
 from webloom.domain.watch import MOST_FAILURES, PageFailure, RunStatus, Tally, WatchRun
 from webloom.domain.watch_run import NextRun
 from webloom.ports.pages import Stored
-from webloom.ports.watch_runs import ActiveRun, RunFilter
+from webloom.ports.watch_run_listing import RunFilter
+from webloom.ports.watch_runs import ActiveRun
 
 # One active run for each watch.
 
@@ -49,7 +51,7 @@ async def test_a_run_is_started_as_it_was_asked_for(watching: Watching) -> None:
     assert await watching.runs.find_run("some run") == run
     assert await watching.runs.find_run("other run") is None
     assert (await watch_now(watching)).active_run_id == "some run"
-    assert await watching.runs.start_run("id of nobody", new_run()) is None
+    assert await watching.runs.start_run("unknown id", new_run()) is None
 
 
 async def test_of_many_who_start_a_run_at_once_one_does(watchings: Processes[Watching]) -> None:
@@ -121,6 +123,27 @@ async def test_a_run_that_is_no_longer_the_active_one_leaves_its_watch_alone(
         assert await watch_now(store) == watch
 
 
+async def test_why_runs_failed_is_found_for_many_at_once(watching: Watching) -> None:
+    ids = {}
+    for name, of_a, of_b in (
+        ("shop", "no \U0001f4a1", "no answer"),
+        ("partly", None, "it is too large"),
+        ("good", None, None),
+        ("active", "not over yet", None),
+    ):
+        run = await begin(watching, name, pages="ab")
+        await check(watching, run, "a", of_a)
+        await check(watching, run, "b", of_b)
+        if name != "active":
+            await end(watching, run)
+        ids[name] = run.run_id
+    assert await watching.runs.first_failures([*ids.values(), "unknown", "\0"]) == {
+        ids["shop"]: "no \U0001f4a1",
+        ids["partly"]: "it is too large",
+    }
+    assert await watching.runs.first_failures([]) == {}
+
+
 async def test_a_run_whose_watch_is_gone_ends(watchings: WatchProcesses) -> None:
     """As when a process dies while it removes the watch."""
     async with watchings.open() as store:
@@ -149,7 +172,7 @@ async def test_runs_in_progress_are_attended_the_oldest_first(
         await store.runs.note_published(runs[2].run_id, MAY)
         await store.runs.note_published(runs[2].run_id, MAY + HOUR)
         await store.runs.note_published("unknown", MAY)
-        await store.pages.store_event(event("a", job_id="another program's"))
+        await store.pages.store_event(event("a", watch_id="another program's"))
         found = await store.runs.active_runs(limit=10)
         assert found == [
             ActiveRun(run=runs[0], watch=await watch_now(store, "one"), published_at=None),
@@ -261,7 +284,7 @@ async def test_events_that_name_no_run_count_for_one_a_day(
             event("a", at=day + 2 * HOUR, text="3", is_change=True, price=price(5, 4)),
             event("b", at=day, text="1"),
             event("a", at=day + 24 * HOUR, text="4", is_change=True),
-            event("a", at=day, text="1", job_id="another"),
+            event("a", at=day, text="1", watch_id="another"),
         ]
         for _ in range(2):
             await asyncio.gather(
@@ -356,7 +379,7 @@ async def test_to_end_a_run_again_changes_nothing(watchings: Processes[Watching]
         assert await unknown is None
 
 
-async def test_of_many_who_end_a_run_each_is_told_the_same(
+async def test_all_who_end_a_run_at_once_get_the_same_result(
     watchings: Processes[Watching],
 ) -> None:
     async with watchings.open() as one, watchings.open() as two:
@@ -404,14 +427,14 @@ async def history(watchings: Processes[Watching], store: Watching) -> list[Watch
     [
         RunFilter(),
         RunFilter(watch_id="id of one"),
-        RunFilter(watch_id="id of nobody"),
+        RunFilter(watch_id="unknown id"),
         RunFilter(status=RunStatus.FAILED),
         RunFilter(status=RunStatus.IN_PROGRESS),
         RunFilter(watch_id="id of one", status=RunStatus.COMPLETED),
     ],
     ids=str,
 )
-async def test_runs_are_listed_the_latest_first(
+async def test_runs_are_listed_from_either_end_and_counted(
     watchings: Processes[Watching], chosen: RunFilter
 ) -> None:
     async with watchings.open() as store:
@@ -420,16 +443,37 @@ async def test_runs_are_listed_the_latest_first(
             for run in await history(watchings, store)
             if chosen.watch_id in (None, run.watch_id) and chosen.status in (None, run.status)
         ]
-        for limit in (1, 3, 100):
+        for limit, oldest_first in itertools.product((1, 3, 100), (False, True)):
             found: list[WatchRun] = []
             cursor: str | None = None
             while True:
-                page, cursor = await store.runs.runs(chosen, limit=limit, cursor=cursor)
+                page, cursor = await store.runs.runs(
+                    chosen, limit=limit, cursor=cursor, oldest_first=oldest_first
+                )
                 assert len(page) <= limit
                 found += page
                 if cursor is None:
                     break
-            assert found == expected
+            assert found == (expected[::-1] if oldest_first else expected)
+        assert await store.runs.count_chosen(chosen, most=7) == Count(len(expected))
+        if len(expected) > 1 and None in (chosen.watch_id, chosen.status):
+            counted = await store.runs.count_chosen(chosen, most=1)
+            assert counted == Count(1, is_exact=False)
+
+
+async def test_of_runs_with_one_start_the_last_added_is_the_latest(
+    watchings: Processes[Watching],
+) -> None:
+    async with watchings.open() as store:
+        for name in ("one", "two", "three"):
+            await add_watch(store, name, pages="a")
+        added = [await started(store, name) for name in ("one", "two", "three")]
+        for oldest_first, expected in ((True, added), (False, added[::-1])):
+            page, cursor = await store.runs.runs(RunFilter(), limit=2, oldest_first=oldest_first)
+            rest, _ = await store.runs.runs(
+                RunFilter(), limit=2, cursor=cursor, oldest_first=oldest_first
+            )
+            assert [*page, *rest] == expected
 
 
 async def test_a_run_that_comes_while_a_list_is_read_moves_nothing(
@@ -442,5 +486,6 @@ async def test_a_run_that_comes_while_a_list_is_read_moves_nothing(
         await begin(store, "late")
         page, _ = await store.runs.runs(RunFilter(), limit=3, cursor=cursor)
         assert page == runs[3:6]
-        with pytest.raises(BadCursor):
-            await store.runs.runs(RunFilter(), limit=3, cursor="none")
+        for bad, oldest_first in (("none", False), (cursor, True)):
+            with pytest.raises(BadCursor):
+                await store.runs.runs(RunFilter(), limit=3, cursor=bad, oldest_first=oldest_first)

@@ -52,6 +52,7 @@ FULL = config(
     ),
     targets=[Target(url="https://hook.example/", secret="s", digest_minutes=1.5), Target(url="x")],
     accepts_events=True,
+    tags=["on sale", "Ü"],
 )
 
 
@@ -244,6 +245,26 @@ async def test_targets_are_due_while_one_of_their_notices_is(watching: Watching)
     assert await watching.notifications.due_targets(MAY, limit=10) == []
 
 
+async def test_a_target_fails_until_something_is_sent_to_it_again(watching: Watching) -> None:
+    notifications = watching.notifications
+    hook, mail, chat = "json://hook.example/", "mailto://mail.example", "slack://chat.example"
+    targets = {"1": hook, "2": hook, "3": mail, "4": chat, "5": hook}
+    for name, target in targets.items():  # the order of what is added together is not defined
+        await notifications.add([replace(notification(name), target_url=target)])
+    assert await notifications.failing(limit=10) == []
+    await notifications.note_sent(["notice 1", "notice 3"], MAY)
+    await notifications.note_failed(["notice 2"], error="away", retry_at=MAY + HOUR)
+    await notifications.note_failed(["notice 4"], error="wrong token", retry_at=None)
+    found = await notifications.failing(limit=10)
+    assert [(each.notification_id, each.error) for each in found] == [
+        ("notice 2", "away"),
+        ("notice 4", "wrong token"),
+    ]
+    assert await notifications.failing(limit=1) == found[:1]
+    await notifications.note_sent(["notice 5"], MAY)
+    assert await notifications.failing(limit=10) == found[1:]
+
+
 async def test_a_notice_that_is_there_is_left_alone(watching: Watching) -> None:
     open_one, sent = notification("open"), notification("sent")
     await watching.notifications.add([open_one, sent])
@@ -305,7 +326,7 @@ async def test_texts_that_no_database_can_carry_are_mended(watching: Watching) -
     assert watch is not None
     run = await watching.runs.start_run(odd, NewRun(run_id=odd, trigger="manual"))
     assert run is not None
-    await watching.pages.store_event(event("a", job_id=odd, run_id=odd))
+    await watching.pages.store_event(event("a", watch_id=odd, run_id=odd))
     found = await watching.runs.find_run(odd)
     assert found is not None
     assert found.tally.processed == 1

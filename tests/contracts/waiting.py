@@ -1,4 +1,4 @@
-"""Waiting in tests: always for something, and never for ever."""
+"""Waiting in tests: always for something, and never forever."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 import pytest
 
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.ports.broker import Broker, Delivery, QueueDepth
 
 
 async def take(deliveries: AsyncIterator[Delivery]) -> Delivery:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         return await anext(deliveries)
 
 
@@ -41,7 +41,7 @@ async def nothing_comes(deliveries: AsyncIterator[Delivery], seconds: float = 0.
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not await condition():  # noqa: ASYNC110 - the database knows no events
             await asyncio.sleep(0.005)
 
@@ -51,8 +51,8 @@ async def depth_becomes(broker: Broker, expected: QueueDepth, queue: str = "queu
 
     async def reached() -> bool:
         depth = await broker.depth(queue)
-        untold = depth.in_flight is None
-        return depth == (replace(expected, in_flight=None) if untold else expected)
+        unknown = depth.in_flight is None
+        return depth == (replace(expected, in_flight=None) if unknown else expected)
 
     try:
         await until(reached)

@@ -90,7 +90,7 @@ async def check(
 ) -> None:
     await store.pages.note_checked(
         Checked(
-            job_id=run.watch_id,
+            watch_id=run.watch_id,
             url=url(page),
             run_id=run.run_id,
             at=at,
@@ -103,7 +103,7 @@ async def check(
 
 def event(page: str, *, text: str = "some", at: datetime = MAY, **changes: Any) -> StorageEvent:
     made = StorageEvent(
-        job_id="id of shop",
+        watch_id="id of shop",
         url=url(page),
         snapshot_hash=f"hash of {text}",
         ts=milliseconds_of(at),

@@ -28,7 +28,7 @@ class Web:
     fetcher: Fetcher
     downloader: Downloader
     base: str
-    nowhere: str  # nobody listens there
+    nowhere: str  # a port without a server
     put: Callable[[str, Answer], None]  # at a path of the site
     silence: Callable[[], None]  # the site accepts requests and answers none
     was_asked: asyncio.Event  # for anything

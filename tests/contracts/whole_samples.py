@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from contracts.adapters import (
-    Place,
-    PortAdapter,
-    Watching,
-    database_file,
-    move_clock,
-    watching_in,
-    watching_on,
-)
+import topologies
+from contracts.adapters import FIRST_TOPOLOGIES, WHOLE, PortAdapter, Watching, Whole
 from contracts.import_samples import (
     MAY,
     add_feed,
@@ -56,7 +48,6 @@ from contracts.inventory_samples import (
     state_of,
     with_source,
 )
-from contracts.mongodb_backend import empty, measured_once
 from contracts.page_samples import TS
 from contracts.page_samples import event as page_event
 from contracts.watch_samples import check as check_page
@@ -66,98 +57,42 @@ from contracts.watch_samples import new_run as new_watch_run
 from contracts.watch_samples import notification
 from contracts.watch_samples import url as page_url
 from fakes.clock import FakeClock
-from servers.mongod import MongoServer
-from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
-from webloom.adapters.mongodb.dump import MongoDump
-from webloom.adapters.mongodb.dump_pages import page_kinds
-from webloom.adapters.mongodb.dump_tables import kinds
-from webloom.adapters.mongodb.imports import mongodb_imports
-from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.sqlite.database import open_database
-from webloom.adapters.sqlite.dump import SqliteDump
-from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
-from webloom.adapters.sqlite.dump_tables import TABLES
-from webloom.adapters.sqlite.imports import sqlite_imports
-from webloom.adapters.sqlite.inventory_store import SqliteInventoryStore
 from webloom.application.move.load import Load, Verdict, scanned
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Completed, Failed, FetchRequest, GivenBack, GiveUp
 from webloom.domain.page import Selection
 from webloom.domain.page_check import Validators
-from webloom.domain.retention import Retention
 from webloom.domain.watch import Target, Thresholds
 from webloom.parsing.job_posting import Salary
 from webloom.ports.clock import Clock
-from webloom.ports.dump import COLLECTIONS, WholeStore
+from webloom.ports.dump import COLLECTIONS
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
 
 SITE = "http://site.example/"
 JOB = "id of shop"
 MILLION = "aä€😀\n" * 200_000
-BUDGET = 1 << 40
+
+ONE_OF_EACH = [each for each in WHOLE if each.backend in FIRST_TOPOLOGIES]
+SQLITE, *OTHERS = ONE_OF_EACH
 
 
-@dataclass(frozen=True, kw_only=True)
-class Whole:
-    """One store, as its users and as a dump see it."""
-
-    whole: WholeStore
-    inventory: InventoryStore
-    imports: Imports
-    watching: Watching
-
-
-@asynccontextmanager
-async def open_sqlite_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]:
-    place.folder.mkdir(exist_ok=True)
-    keep = Retention()
-    async with open_database(database_file(place), clock) as file:
-        pages = page_tables(lambda: Expiry.at(file.wall_ms(), keep))
-        yield Whole(
-            whole=SqliteDump(file, TABLES | pages),
-            inventory=SqliteInventoryStore(file),
-            imports=sqlite_imports(file, durable_batches=False),
-            watching=watching_in(file, budget=BUDGET),
-        )
+def between(
+    pairs: Iterable[tuple[PortAdapter[Whole], PortAdapter[Whole]]],
+) -> pytest.MarkDecorator:
+    named = [
+        pytest.param(*pair, id=f"{pair[0].name}-to-{pair[1].name}", marks=topologies.marks(*pair))
+        for pair in pairs
+    ]
+    return pytest.mark.parametrize(("source", "target"), named, indirect=True)
 
 
-@asynccontextmanager
-async def open_mongodb_whole(place: Place, clock: Clock) -> AsyncIterator[Whole]:
-    """A database for each role, emptied: making one takes most of a test's time."""
-    assert isinstance(place.server, MongoServer)
-    name, keep = f"whole-{place.folder.name}", Retention()
-    async with open_mongodb(
-        place.server.url, clock, database=name, names=CollectionNames()
-    ) as database:
-        measured_once(database)
-        await empty(database)
-        await database.copies.delete_many({})
-        yield Whole(
-            whole=MongoDump(database, kinds(database) | page_kinds(database, keep)),
-            inventory=MongoInventoryStore(database),
-            imports=mongodb_imports(database),
-            watching=watching_on(database, budget=BUDGET),
-        )
-
-
-SQLITE: PortAdapter[Whole] = PortAdapter(
-    name="sqlite", open=open_sqlite_whole, pass_time=move_clock
-)
-MONGODB: PortAdapter[Whole] = PortAdapter(
-    name="mongodb", open=open_mongodb_whole, pass_time=move_clock, server="mongod"
-)
-REPLICA_SET: PortAdapter[Whole] = PortAdapter(
-    name="replica-set", open=open_mongodb_whole, pass_time=move_clock, server="replica_set"
-)
-
-
-PAIRS = pytest.mark.parametrize(
-    ("source", "target"),
-    [(SQLITE, SQLITE), (SQLITE, MONGODB), (MONGODB, SQLITE)],
-    indirect=True,
-    ids=["sqlite-to-sqlite", "sqlite-to-mongodb", "mongodb-to-sqlite"],
-)
+_ACROSS = [pair for each in OTHERS for pair in ((SQLITE, each), (each, SQLITE))]
+PAIRS = between([(SQLITE, SQLITE), *_ACROSS])
+ACROSS = between(_ACROSS)
+SOURCES = pytest.mark.parametrize("source", topologies.each(ONE_OF_EACH), indirect=True)
+TARGETS = pytest.mark.parametrize("target", topologies.each(ONE_OF_EACH), indirect=True)
+EVERY_SOURCE = pytest.mark.parametrize("source", topologies.each(WHOLE), indirect=True)
 
 
 async def furnish(source: Whole, clock: FakeClock) -> None:
@@ -264,22 +199,22 @@ async def furnish_inventory(store: InventoryStore, clock: FakeClock) -> None:
 
 
 async def _request(store: InventoryStore, kind: str) -> None:
-    asked = wanted(kind)
-    if asked.background or kind == "again":
-        await complete(store, asked.url)
-        await note(store, asked, (await state_of(store, asked.url)).token)
+    request = wanted(kind)
+    if request.background or kind == "again":
+        await complete(store, request.url)
+        await note(store, request, (await state_of(store, request.url)).token)
     elif kind == "waiting":
-        await note(store, asked)
+        await note(store, request)
     if kind in ("waiting", "again", "refresh-waiting"):
         return
-    attempt = await begin(store, asked, lease=3600)
+    attempt = await begin(store, request, lease=3600)
     if kind in ("retrying", "refresh-retrying"):
         assert await store.finish_attempt(attempt, later(30))
     elif kind == "given-back":
         assert await store.finish_attempt(attempt, GivenBack())
     elif kind == "running-again":
         assert await store.finish_attempt(attempt, later(0))
-        await begin(store, asked, lease=3600)
+        await begin(store, request, lease=3600)
 
 
 # Imports
@@ -300,11 +235,11 @@ async def furnish_imports(store: Imports, clock: FakeClock) -> None:
     """Every kind of feed, run and posting that there is."""
     odd = {"mapping": {"$t": "a.b"}, "interval_minutes": 5.5, "enabled": False}
     await add_feed(store, "never", due=MAY, **odd)
-    await add_feed(store, "moved", moved_to="http://new.example/feed.xml")
+    await add_feed(store, "moved", moved_to="http://new.example/feed.xml", tags=["Ä", "b c"])
     await import_all(store, [WHOLE_POSTING, *postings("same", "changed", "closed"), posting("old")])
     clock.advance(60)
     claim = await begin_import(store)
-    await apply(store, claim, 0, [posting("changed", "anew")], failures=[failure("nö", "\0", 3)])
+    await apply(store, claim, 0, [posting("changed", "again")], failures=[failure("nö", "\0", 3)])
     await store.postings.close(claim, [key_of("closed")])
     read = all_read(4, 2, repairs={"a.b": 1}, bytes_total=1 << 40, format="rss")
     fetched = LastFetch(etag="$e", content_hash="ab")
@@ -326,6 +261,7 @@ ODD = watch_config(
     selection=Selection(keep=["$a.b"], ignore_pattern=["^ö"], sort_lines=True),
     thresholds=Thresholds(price_below=Decimal("10.00"), price_change_percent=Decimal("2.50")),
     targets=[Target(url="json://$hook/", secret="s", digest_minutes=5)],
+    tags=["on sale", "Ü"],
 )
 
 
@@ -339,7 +275,7 @@ async def furnish_watches(store: Watching, clock: FakeClock) -> None:
     await check_page(store, run, "a", validators=Validators(etag='"a"', body_hash="b"), at=now)
     await check_page(store, run, "b", "it said \0 nö", at=now)
     changed = page_event(
-        "c1", job_id=JOB, url=page_url("c"), price="12.50", previous="13", is_change=True
+        "c1", watch_id=JOB, url=page_url("c"), price="12.50", previous="13", is_change=True
     )
     await store.pages.store_event(replace(changed, run_id=run.run_id, alerts=["ä"]))
     await end_watch_run(store, run, next_run_at=now + timedelta(hours=1))

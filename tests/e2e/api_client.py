@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from yarl import URL
 
 from e2e.running import Webloom, until, until_some
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
@@ -54,7 +54,7 @@ async def calling_from(address: str, base: str) -> AsyncIterator[Api]:
         base,
         connector=aiohttp.TCPConnector(limit=0, local_addr=(address, 0)),
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=PATIENCE_SECONDS),
+        timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
     ) as client:
         yield Api(client, base)
 
@@ -83,7 +83,7 @@ class Api:
             )
 
     async def raw(self, path_and_query: str) -> Answer:
-        """A path that nobody encodes on the way."""
+        """A path that is not encoded on the way."""
         return await self.call("GET", URL(self.base + path_and_query, encoded=True))
 
     async def submit(self, url: str) -> Answer:
@@ -115,7 +115,7 @@ class Api:
         url: str,
         *,
         ready: Callable[[dict[str, Any]], bool] = lambda record: True,
-        within: float = PATIENCE_SECONDS,
+        within: float = TIMEOUT_SECONDS,
         **parameters: str,
     ) -> dict[str, Any]:
         """The record, once the API answers with one that is ready."""
@@ -151,17 +151,17 @@ class Api:
         await until(look, what="the API to be ready")
 
     async def queue(self) -> dict[str, Any]:
-        """The first one, once it is told: what a busy machine does not say in time is left out."""
+        """The first one, once it is reported: a busy machine leaves out what it could not read."""
 
         async def look() -> dict[str, Any] | None:
             answer = await self.call("GET", "/health")
-            told = {each["name"]: each for each in answer.body["queues"]}
-            return told.get(METADATA_QUEUE)
+            reported = {each["name"]: each for each in answer.body["queues"]}
+            return reported.get(METADATA_QUEUE)
 
         return dict(await until_some(look, what="the depth of the queue"))
 
     async def contents(self) -> dict[str, float]:
-        """How much of what there is, in the queues and in the inventory, once all is told."""
+        """How much of what there is, in the queues and in the inventory, once all is reported."""
 
         async def look() -> dict[str, float] | None:
             metrics = (await self.call("GET", "/metrics")).text
@@ -171,8 +171,8 @@ class Api:
                 if family.name in ("webloom_records", "webloom_queue_messages")
                 for sample in family.samples
             ]
-            told = {sample.labels.get("queue", sample.name) for sample in samples}
-            if not told >= {"webloom_records", *QUEUES}:
+            reported = {sample.labels.get("queue", sample.name) for sample in samples}
+            if not reported >= {"webloom_records", *QUEUES}:
                 return None
             return {
                 f"{sample.name} {sorted(sample.labels.items())}": sample.value for sample in samples

@@ -59,7 +59,7 @@ def problems(compose: dict[str, Any], folder: Path) -> list[str]:
         found += [f"{name}: {each}" for each in _of_order(service, services)]
     for kind in ("networks", "volumes", "secrets"):
         used = {each for service in services.values() for each in _used(service, kind)}
-        found += [f"{kind}: nobody uses {each}" for each in compose[kind].keys() - used]
+        found += [f"{kind}: {each} is not used" for each in compose[kind].keys() - used]
     return found
 
 
@@ -113,7 +113,7 @@ def _of_healthcheck(check: dict[str, Any]) -> Iterator[str]:
         yield "healthcheck: test begins with CMD or CMD-SHELL"
     for key in ("interval", "timeout", "start_period"):
         if not re.fullmatch(DURATION, str(check.get(key))):
-            yield f"healthcheck: {key} is no duration"
+            yield f"healthcheck: {key} is not a duration"
 
 
 def _of_names(service: Service, compose: dict[str, Any], folder: Path) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _used(service: Service, kind: str) -> list[str]:
 
 
 def _of_order(service: Service, services: dict[str, Service]) -> Iterator[str]:
-    """Compose waits for ever, or not at all, for what can't come true."""
+    """Compose waits forever, or not at all, for what can't come true."""
     for name, wait in service.get("depends_on", {}).items():
         other = services.get(name)
         condition = wait.get("condition")

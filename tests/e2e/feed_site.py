@@ -17,7 +17,7 @@ from e2e.api_client import Api
 from e2e.hostile_site import Request, answer, ok
 from e2e.running import until_some
 from e2e.watched_site import WatchedSite
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 
 def rss(*items: str) -> bytes:
@@ -75,7 +75,7 @@ class Stream:
 
     async def next(self) -> Event:
         """Raises EOFError when the server has ended it."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while True:
                 fields = await self._fields()
                 self.retry = fields.get("retry", self.retry)

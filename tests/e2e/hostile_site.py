@@ -19,11 +19,10 @@ import struct
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bombs import bomb
+from servers.loopback import LoopbackSite
 
 PAGE = b"<!doctype html><title>A page</title><p>Hello"
 _PACE_SECONDS = 0.02  # between the bytes of what drips
@@ -35,7 +34,7 @@ def ok(body: bytes, *headers: str) -> bytes:
 
 
 def answer(status: int, *headers: str) -> bytes:
-    """Status line and headers, of which each may also be wrong."""
+    """Status line and headers, each of which may be wrong."""
     return "\r\n".join([f"HTTP/1.1 {status} X", *headers, "", ""]).encode("latin-1")
 
 
@@ -102,45 +101,18 @@ class Request:
 Behaviour = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
 
 
-class HostileSite:
+class HostileSite(LoopbackSite):
     def __init__(
         self, *, host: str = "127.0.0.1", ssl_context: ssl.SSLContext | None = None
     ) -> None:
-        self.host = host
-        self.port = 0
-        self.connections = 0
+        super().__init__(host=host, ssl_context=ssl_context)
         self.requests: list[Request] = []
         self.started = asyncio.Event()  # set by the first request
-        self._ssl = ssl_context
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def url(self, path: str, *, host: str | None = None) -> str:
         scheme = "https" if self._ssl else "http"
         name = host or (f"[{self.host}]" if ":" in self.host else self.host)
         return f"{scheme}://{name}:{self.port}{path}"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, self.host, 0, ssl=self._ssl)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -167,9 +139,12 @@ class HostileSite:
         writer.write(ok(PAGE, "Content-Type: text/html; charset=utf-8"))
 
     async def do_text(self, request: Request, writer: asyncio.StreamWriter) -> None:
-        """?type= and ?body= as the client wishes."""
+        """?type= and ?body= as the client wishes and, when given, ?header=."""
         body = unquote(request.query.get("body", ""), encoding="latin-1").encode("latin-1")
-        writer.write(ok(body, f"Content-Type: {request.query.get('type', 'text/html')}"))
+        headers = [f"Content-Type: {request.query.get('type', 'text/html')}"]
+        if header := request.query.get("header"):
+            headers.append(unquote(header))
+        writer.write(ok(body, *headers))
 
     async def do_status(self, request: Request, writer: asyncio.StreamWriter) -> None:
         """?code= and, when given, ?retry-after=."""

@@ -16,7 +16,7 @@ async def start_import(services: Services, url: str) -> str:
 
 async def ended_run(services: Services, run_id: str) -> ImportRun:
     async def look() -> ImportRun | None:
-        run = await services.imports.runs.find(run_id)
+        run = await services.imports.listed_runs.find(run_id)
         return run if run is not None and run.status is not RunStatus.RUNNING else None
 
     return await until_some(look, what="the end of a run")

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from patience import PATIENCE_SECONDS
 from servers.private import Missing, program
+from timeouts import TIMEOUT_SECONDS
 
 NODE = Path(__file__).parent.parent / "node"
 
@@ -44,11 +44,11 @@ class NodeWorker:
                 self.failures.append(said)
 
     async def ready(self) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await self._is_ready.wait()
 
     async def ended(self) -> int:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await self.process.wait()
 
 

@@ -30,8 +30,8 @@ from typing import TypeVar
 import aiohttp
 
 from forks import Service, run_command, start_service
-from patience import PATIENCE_SECONDS
 from servers.private import free_port
+from timeouts import TIMEOUT_SECONDS
 from webloom.settings import ALIASES
 
 Value = TypeVar("Value")
@@ -85,11 +85,11 @@ class Webloom:
         if self.alive:
             self.process.send_signal(number)
 
-    async def ended(self, within: float = PATIENCE_SECONDS) -> int:
+    async def ended(self, within: float = TIMEOUT_SECONDS) -> int:
         """The exit code, once there is one."""
         return await asyncio.to_thread(self.process.wait, within)
 
-    async def stop(self, within: float = PATIENCE_SECONDS) -> int:
+    async def stop(self, within: float = TIMEOUT_SECONDS) -> int:
         """SIGTERM, then the exit code."""
         self.send(signal.SIGTERM)
         return await self.ended(within)
@@ -99,7 +99,7 @@ class Webloom:
         self.send(signal.SIGKILL)
         return await self.ended()
 
-    async def logged(self, text: str, within: float = PATIENCE_SECONDS) -> None:
+    async def logged(self, text: str, within: float = TIMEOUT_SECONDS) -> None:
         await until(lambda: text in self.log, within=within, what=f"{text!r} in the log")
 
     @asynccontextmanager
@@ -108,7 +108,7 @@ class Webloom:
             self.base,
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=PATIENCE_SECONDS),
+            timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
         ) as client:
             yield client
 
@@ -153,7 +153,7 @@ async def finished(
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
     )
 
 
@@ -175,7 +175,7 @@ def environment(data_dir: Path, **settings: object) -> dict[str, str]:
 async def until(
     met: Callable[[], bool | Awaitable[bool]],
     *,
-    within: float = PATIENCE_SECONDS,
+    within: float = TIMEOUT_SECONDS,
     what: str = "the condition",
 ) -> None:
     """Another process has no event for us, so look again and again, for so long."""
@@ -190,7 +190,7 @@ async def until(
 async def until_some(
     look: Callable[[], Awaitable[Value | None]],
     *,
-    within: float = PATIENCE_SECONDS,
+    within: float = TIMEOUT_SECONDS,
     what: str = "an answer",
 ) -> Value:
     """The first result that is not None."""
@@ -234,7 +234,7 @@ def _start(command: str, data_dir: Path, settings: dict[str, object]) -> Webloom
 
 
 def _wait_until_ready(it: Webloom) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not _is_ready(it):
         if not it.alive:
             raise AssertionError(f"webloom {it.command} ended with {it.process.returncode}")
@@ -244,7 +244,7 @@ def _wait_until_ready(it: Webloom) -> None:
 
 
 def _is_ready(it: Webloom) -> bool:
-    """By its own words: on a port that was taken meanwhile, somebody else may answer."""
+    """By its own words: on a port that was taken meanwhile, another server may answer."""
     if SAYS_WHEN_READY.get(it.command, "") not in it.log:
         return False
     if it.command not in SERVES_HTTP:
@@ -260,4 +260,4 @@ def _is_ready(it: Webloom) -> bool:
 def _end(it: Webloom) -> None:
     if it.alive:
         it.process.kill()
-    it.process.wait(PATIENCE_SECONDS)
+    it.process.wait(TIMEOUT_SECONDS)

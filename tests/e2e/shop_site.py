@@ -1,11 +1,10 @@
-"""A shop on loopback whose pages are what a test says, and who is told of their changes."""
+"""A shop on loopback whose pages are what a test says, and who is notified of their changes."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
@@ -98,12 +97,7 @@ class Hook:
         self.url = f"http://{self._host}:{port}/hooks/a-secret-token"
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self._runner.cleanup()
 
     async def _take(self, request: web.Request) -> web.Response:
@@ -120,9 +114,9 @@ async def watched(api: Api, *urls: str, **fields: Any) -> dict[str, Any]:
     return dict(answer.body)
 
 
-async def checked(api: Api, job_id: str) -> dict[str, Any]:
+async def checked(api: Api, watch_id: str) -> dict[str, Any]:
     """Check a watch's pages now: the run, at its end."""
-    answer = await api.call("POST", f"/api/watches/{job_id}/run")
+    answer = await api.call("POST", f"/api/watches/{watch_id}/run")
     assert answer.status == 202, answer.text
     return await finished_watch_run(api, answer.body["runId"])
 
@@ -135,9 +129,9 @@ async def finished_watch_run(api: Api, run_id: str) -> dict[str, Any]:
     return await until_some(look, what=f"the end of run {run_id}")
 
 
-async def page_of(api: Api, job_id: str, url: str) -> dict[str, Any]:
+async def page_of(api: Api, watch_id: str, url: str) -> dict[str, Any]:
     """With its content."""
-    answer = await api.call("GET", "/api/watch/pages", params={"jobId": job_id, "url": url})
+    answer = await api.call("GET", "/api/watch/pages", params={"jobId": watch_id, "url": url})
     assert answer.status == 200, answer.text
     [page] = answer.body["data"]
     return dict(page)

@@ -16,7 +16,7 @@ from yarl import URL
 
 from e2e.api_client import PROBLEM, Api, calling
 from e2e.running import Webloom, running_for_module
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.app import create_app
@@ -78,18 +78,18 @@ NOT_JSON: list[tuple[bytes, int, str, str]] = [
 
 ONE_WRONG: list[tuple[bytes, int, str, str]] = [
     *NOT_JSON,
-    (b"null", 422, "Expected `object`", "null"),
-    (b"1", 422, "Expected `object`", "a number"),
-    (b'"http://good.test/"', 422, "Expected `object`", "a string"),
-    (b'["http://good.test/"]', 422, "Expected `object`", "an array"),
-    (b'[{"url": "http://good.test/"}]', 422, "Expected `object`", "an array of objects"),
+    (b"null", 422, "expected an object", "null"),
+    (b"1", 422, "expected an object", "a number"),
+    (b'"http://good.test/"', 422, "expected an object", "a string"),
+    (b'["http://good.test/"]', 422, "expected an object", "an array"),
+    (b'[{"url": "http://good.test/"}]', 422, "expected an object", "an array of objects"),
     (b"{}", 422, "missing required field `url`", "no URL"),
     (b'{"URL": "http://good.test/"}', 422, "unknown field `URL`", "another case"),
-    (b'{"url": null}', 422, "Expected `str`, got `null`", "a URL that is null"),
-    (b'{"url": 1}', 422, "Expected `str`, got `int`", "a URL that is a number"),
-    (b'{"url": true}', 422, "Expected `str`, got `bool`", "a URL that is true"),
-    (b'{"url": ["http://good.test/"]}', 422, "Expected `str`, got `array`", "a URL in an array"),
-    (b'{"url": {"$ne": null}}', 422, "Expected `str`, got `object`", "an operator"),
+    (b'{"url": null}', 422, "expected a string, got null", "a URL that is null"),
+    (b'{"url": 1}', 422, "expected a string, got a whole number", "a URL that is a number"),
+    (b'{"url": true}', 422, "expected a string, got true or false", "a URL that is true"),
+    (b'{"url": ["http://good.test/"]}', 422, "expected a string, got an array", "URLs"),
+    (b'{"url": {"$ne": null}}', 422, "expected a string, got an object", "an operator"),
     (b'{"url": ' + b"9" * 5000 + b"}", 422, "$.url", "5,000 digits"),
     (b'{"url": 9223372036854775808}', 422, "$.url", "more than 63 bits"),
     (b'{"url": "http://good.test/", "a": 1}', 422, "unknown field `a`", "an unknown field"),
@@ -113,10 +113,10 @@ ONE_WRONG: list[tuple[bytes, int, str, str]] = [
 
 BATCH_WRONG: list[tuple[bytes, int, str, str]] = [
     *((b"[" + row[0] if row[0].startswith(b"{") else row[0], *row[1:]) for row in NOT_JSON),
-    (b"null", 422, "Expected `array`", "null"),
-    (b"{}", 422, "Expected `array`", "an object"),
-    (b'{"urls": ["http://good.test/"]}', 422, "Expected `array`", "an array in an object"),
-    (b'"http://good.test/"', 422, "Expected `array`", "a string"),
+    (b"null", 422, "expected an array", "null"),
+    (b"{}", 422, "expected an array", "an object"),
+    (b'{"urls": ["http://good.test/"]}', 422, "expected an array", "an array in an object"),
+    (b'"http://good.test/"', 422, "expected an array", "a string"),
     (b'["http://good.test/", 1]', 422, "$[1]", "a number among URLs"),
     (b'["http://good.test/", null]', 422, "$[1]", "null among URLs"),
     (b'["http://good.test/", ["http://good.test/"]]', 422, "$[1]", "an array among URLs"),
@@ -191,12 +191,12 @@ async def send_endlessly(server: Webloom, head: bytes, piece: bytes) -> tuple[by
                 while sent < 512 * MEBIBYTE:
                     await loop.sock_sendall(connection, piece)
                     sent += len(piece)
-                    await asyncio.sleep(0)  # nobody else is let in while all is taken at once
+                    await asyncio.sleep(0)  # no other is let in while all is taken at once
 
         sending = asyncio.create_task(send())
         try:
             with suppress(ConnectionError):
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with asyncio.timeout(TIMEOUT_SECONDS):
                     while not is_whole(answer) and (
                         more := await loop.sock_recv(connection, 65536)
                     ):
@@ -258,7 +258,7 @@ async def _exchanged(port: int, sent: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     with closing(writer):
         writer.write(sent)
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await reader.read(4096)
 
 
@@ -271,7 +271,7 @@ async def test_a_body_that_never_comes_leaves_the_others_alone(api: Api, server:
         )
         writer.write(head)
         writers.append(writer)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         assert (await api.call("GET", "/health/live")).status == 200
         assert (await api.submit("http://known.test/")).status == 202
     for writer in writers:
@@ -304,7 +304,7 @@ async def test_an_unknown_path_or_method_is_a_problem_document(
     assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_a_mistake_of_ours_is_a_problem_that_tells_no_secrets(
+async def test_a_mistake_of_ours_is_a_problem_that_reveals_no_secrets(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No request is known that causes one, so that here the store is broken on purpose."""

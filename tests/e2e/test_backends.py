@@ -16,11 +16,11 @@ from redis.asyncio import Redis
 
 from e2e.running import Webloom, environment, finished, running, until, until_some
 from forks import run_command
-from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from servers.private import free_port
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import METADATA_QUEUE, FetchRequest
 from webloom.domain.request_state import NotedRequest
@@ -65,7 +65,7 @@ async def test_each_queue_is_on_the_broker_that_the_settings_give_it(
     async with open_services(load_settings(stack)) as services:
         for queue in (METADATA_QUEUE, "import-feed", "storage-agent", "watch-pages"):
             await services.broker.publish(queue, Message(id=f"{sent}-{queue}", body=b"{}"))
-        assert [link.queues for link in services.broker_links] == [
+        assert [each.queues for each in services.broker_connections] == [
             [METADATA_QUEUE, "storage-agent", "watch-pages"],
             ["import-feed"],
         ]
@@ -82,8 +82,8 @@ async def test_each_queue_is_on_the_broker_that_the_settings_give_it(
 
 
 async def healthy(it: Webloom) -> dict[str, Any]:
-    """Once the worker has told that it lives."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    """After the first heartbeat of the worker."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while True:
             async with it.client.get("/health") as answer:
                 health: dict[str, Any] = await answer.json()
@@ -179,7 +179,7 @@ async def is_heard_of(role: str, env: dict[str, str], cwd: Path) -> None:
     )
 
 
-async def test_alive_tells_whether_such_a_process_runs_here(tmp_path: Path) -> None:
+async def test_alive_says_whether_such_a_process_runs_here(tmp_path: Path) -> None:
     env = {"WEBLOOM_DATA_DIR": str(tmp_path)}
     async with running("worker", data_dir=tmp_path):
         await is_heard_of("worker", env, tmp_path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from changedetection import archive
 from e2e.api_client import Answer, Api, calling
 from e2e.running import Webloom, running_for_module
 from proc import forget_peak, memory, peak_memory
@@ -20,27 +21,33 @@ EVENTS = "/api/watch/events"
 WATCHES = "/api/watches/import"
 OPML = "/api/feeds/opml"
 LINES = {"Content-Type": "application/x-ndjson"}
+WIDE = b'{"x":[%s0]}' % (b"{}," * 300_000)  # more than a watch has
+MakeBody = Callable[[], bytes]  # in the test that sends it: together they take much memory
 
 
-def filled(start: bytes, each: bytes, end: bytes, size: int = LARGEST) -> bytes:
+def filled(start: bytes, each: bytes, end: bytes, size: int = LARGEST) -> MakeBody:
     """As large as possible."""
-    return start + each * ((size - len(start) - len(end)) // len(each)) + end
+    return lambda: start + each * ((size - len(start) - len(end)) // len(each)) + end
 
 
-def message(field: bytes, start: bytes, each: bytes, end: bytes) -> bytes:
+def message(field: bytes, start: bytes, each: bytes, end: bytes) -> MakeBody:
     head = b'{"jobId":"a","url":"https://a.test/",' + field
     return filled(head + start, each, end + b"}", 11_999_999)
 
 
-def numbered(start: bytes, each: bytes, end: bytes) -> bytes:
+def numbered(start: bytes, each: bytes, end: bytes) -> MakeBody:
     """As `filled`, with a number in each."""
-    parts, size = [start], len(start) + len(end)
-    for number in range(LARGEST):
-        parts.append(each % number)
-        size += len(parts[-1])
-        if size > LARGEST:
-            return b"".join(parts[:-1]) + end
-    raise AssertionError
+
+    def make() -> bytes:
+        parts, size = [start], len(start) + len(end)
+        for number in range(LARGEST):
+            parts.append(each % number)
+            size += len(parts[-1])
+            if size > LARGEST:
+                return b"".join(parts[:-1]) + end
+        raise AssertionError
+
+    return make
 
 
 # Path, headers, body, a part of what is answered.
@@ -79,6 +86,19 @@ FLOODS = {
         WATCHES, {}, filled(b"<opml><body>", b"<outline/>", b"</body></opml>"),
         "more than 500,000 tags",
     ),
+    "watches: files of an archive": (
+        WATCHES, {}, lambda: archive({f"{each:0140}": b"" for each in range(42_000)}),
+        "more than 30,000 files",
+    ),
+    "watches: an archive of watches": (
+        WATCHES, {}, lambda: archive({f"{each}/watch.json": WIDE for each in range(60)}),
+        '"refused":60',
+    ),
+    "watches: fields of an old backup": (
+        WATCHES, {}, lambda: archive({"url-watches.json": numbered(
+            b'{"watching":{"a":0', b',"%d":0', b"}}")()[:LARGEST]}),
+        "more than 10,000 watches",
+    ),
     "feeds: elements": (
         OPML, {}, filled(b"<opml>", b"<a/>", b"</opml>"), "more than 500,000 tags",
     ),
@@ -107,9 +127,10 @@ async def twice(it: Webloom, path: str, headers: dict[str, str], body: bytes) ->
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 async def test_two_floods_at_once_are_refused_before_they_are_decoded(
-    whole: Webloom, api: Api, flood: tuple[str, dict[str, str], bytes, str]
+    whole: Webloom, api: Api, flood: tuple[str, dict[str, str], MakeBody, str]
 ) -> None:
-    path, headers, body, part = flood
+    path, headers, make_body, part = flood
+    body = make_body()
     forget_peak(whole.pid)
     before = memory(whole.pid)
     flooding = asyncio.create_task(twice(whole, path, headers, body))

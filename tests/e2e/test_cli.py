@@ -10,9 +10,9 @@ import os
 import signal
 import sqlite3
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, closing
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,16 @@ from typing import Any
 import pytest
 
 from e2e.running import SAYS_WHEN_READY
-from forks import run_command
-from patience import PATIENCE_SECONDS
+from forks import run_command, start_service
 from servers.private import free_port
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap.connections import open_services
-from webloom.domain.inventory import METADATA_QUEUE, Status
+from webloom.domain.inventory import METADATA, METADATA_QUEUE, Status
+from webloom.domain.page import STORAGE_QUEUE
 from webloom.entrypoints.cli.output import plain, visible
 from webloom.ports.broker import Message
 from webloom.settings import load_settings
-from webloom_demo.site import Answer, Page, Site, demo_pages, serve
+from webloom_demo.site import Page, Response, Site, demo_pages, serve
 
 Environment = dict[str, str]
 
@@ -54,27 +55,26 @@ async def webloom(*arguments: str | Path, env: Environment, stdin: bytes = b"") 
     return Finished(code=ended.returncode, out=ended.stdout, err=ended.stderr)
 
 
-async def start(*arguments: str | Path, env: Environment, quiet: bool = False) -> Process:
-    output = DEVNULL if quiet else PIPE
+async def start(*arguments: str | Path, env: Environment) -> Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "webloom", *map(str, arguments)),
         env=env,
         cwd=env["HOME"],
         stdin=PIPE,
-        stdout=output,
-        stderr=output,
+        stdout=PIPE,
+        stderr=PIPE,
     )
 
 
-@asynccontextmanager
-async def worker(env: Environment) -> AsyncIterator[Process]:
-    process = await start("worker", env=env, quiet=True)
+@contextmanager
+def worker(env: Environment) -> Iterator[None]:
+    folder = Path(env["HOME"])
+    process = start_service("worker", env=env, folder=folder, log=folder / "worker.log")
     try:
-        yield process
+        yield
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        process.kill()
+        process.wait()
 
 
 async def until(met: Callable[[], Awaitable[bool]], *, seconds: float = 60) -> None:
@@ -96,7 +96,7 @@ def environment(folder: Path, **settings: object) -> Environment:
 
 async def counts(env: Environment) -> dict[Status, int]:
     async with open_services(load_settings(env)) as services:
-        return await services.store.count_by_status()
+        return await services.records.count_by_status()
 
 
 def hostile_pages() -> list[Page]:
@@ -105,10 +105,10 @@ def hostile_pages() -> list[Page]:
         "X-Markup": "[red]x[/red]",
         "X-Turned": "\u202eabc".encode().decode("latin-1"),
     }
-    formula = Answer(body=b"1", headers={"Content-Type": '=HYPERLINK("http://x","y")'})
+    formula = Response(body=b"1", headers={"Content-Type": '=HYPERLINK("http://x","y")'})
     return [
-        Page(path="/hostile", answers=(Answer(body=HOSTILE.encode(), headers=headers),)),
-        Page(path="/formula", answers=(formula,)),
+        Page(path="/hostile", responses=(Response(body=HOSTILE.encode(), headers=headers),)),
+        Page(path="/formula", responses=(formula,)),
     ]
 
 
@@ -191,9 +191,7 @@ async def test_fetch_json_has_the_shape_of_a_record(site: Site, env: Environment
     url = f"http://{site.address}/shop"
     [fetched] = (await webloom("fetch", url, "--json", env=env)).objects
     assert fetched["url"] == url
-    assert fetched["metadata"].keys() == {
-        "status_code", "headers", "cookies", "page_source", "final_url",
-    }  # fmt: skip
+    assert tuple(fetched["metadata"]) == METADATA
     assert fetched["metadata"]["status_code"] == 200
     assert fetched["metadata"]["final_url"] == f"http://{site.address}/"
     assert fetched["additional_details"]["redirect_chain"] == [{"url": url, "status_code": 301}]
@@ -230,7 +228,7 @@ async def test_submit_waits_for_room_until_every_url_is_in(site: Site, env: Envi
     env |= {"WEBLOOM_QUEUE_LIMIT": "200", "WEBLOOM_HOST_CONCURRENCY": "32"}
     urls = Path(env["HOME"]) / "urls.txt"
     urls.write_text("".join(f"http://{site.address}/about?n={n}\n" for n in range(1000)))
-    async with worker(env):
+    with worker(env):
         submitted = await webloom("submit", urls, env=env)
         assert submitted.code == 0, submitted.err
         assert submitted.err.endswith("1,000 accepted, 0 refused\n")
@@ -286,7 +284,7 @@ async def test_submit_of_a_file_that_cannot_be_read_submits_nothing(env: Environ
     (home / "good.txt").write_text("http://192.0.2.1/\n")
     missing = await webloom("submit", "good.txt", "missing.txt", env=env)
     assert missing.code == 1
-    assert missing.err == "webloom: can't read missing.txt: there is no such file\n"
+    assert missing.err == "webloom: can't read missing.txt: file not found\n"
     folder = await webloom("submit", home, env=env)
     assert folder.code == 1
     assert "it is a folder" in folder.err
@@ -352,7 +350,7 @@ async def fetched(site: Site, env: Environment, *paths: str) -> None:
         found = await counts(env)
         return sum(found[status] for status in Status if status.is_final) == len(paths)
 
-    async with worker(env):
+    with worker(env):
         await until(all_final)
 
 
@@ -376,6 +374,7 @@ async def test_csv_has_no_cell_that_a_spreadsheet_would_run(site: Site, env: Env
     exported = await webloom("export", "--format", "csv", "--output", target, env=env)
     assert exported.code == 0, exported.err
     [row] = csv.DictReader(io.StringIO(target.read_text(), newline=""))
+    assert list(row)[:4] == ["url", "status", "status_code", "final_url"]
     assert row["url"] == f"http://{site.address}/formula"
     assert row["content_type"] == '\'=HYPERLINK("http://x","y")'
     assert (row["status"], row["status_code"], row["content_length"]) == ("COMPLETED", "200", "1")
@@ -425,17 +424,17 @@ async def test_a_reader_who_has_seen_enough_ends_an_export_quietly(
     await ends_quietly_after_one_line(await start("export", env=env))
 
 
-async def bury(env: Environment, *bodies: bytes) -> None:
+async def dead_letter(env: Environment, *bodies: bytes) -> None:
     async with open_services(load_settings(env)) as services:
         for number, body in enumerate(bodies):
             await services.broker.publish(METADATA_QUEUE, Message(id=f"m{number}", body=body))
         async with services.broker.deliveries(METADATA_QUEUE, len(bodies)) as deliveries:
             for _ in bodies:
-                await (await anext(deliveries)).bury("not a \x1b[31m[bold]request")
+                await (await anext(deliveries)).dead_letter("not a \x1b[31m[bold]request")
 
 
 async def test_dead_letters_can_be_seen_put_back_and_discarded(env: Environment) -> None:
-    await bury(env, b"\x1b[2J[red]zero", b"one", b"two")
+    await dead_letter(env, b"\x1b[2J[red]zero", b"one", b"two")
     shown = await webloom("dead", "list", env=env)
     assert shown.code == 0, shown.err
     assert "not a \\x1b[31m[bold]request" in shown.out
@@ -445,10 +444,21 @@ async def test_dead_letters_can_be_seen_put_back_and_discarded(env: Environment)
     assert [(each["id"], each["body"]) for each in listed] == [
         ("m0", "\x1b[2J[red]zero"), ("m1", "one"), ("m2", "two"),
     ]  # fmt: skip
+    of_another = await webloom("dead", "list", "--queue", STORAGE_QUEUE, env=env)
+    assert of_another.out.strip() == f"no dead letters in {STORAGE_QUEUE}"
+    async with open_services(load_settings(env)) as services:
+        await services.broker.publish(STORAGE_QUEUE, Message(id="s", body=b"an event"))
+        async with services.broker.deliveries(STORAGE_QUEUE, 1) as deliveries:
+            await (await anext(deliveries)).dead_letter("not an event")
+    assert "not an event" in (await webloom("dead", "list", env=env)).out
+    both = (await webloom("dead", "list", "--limit", "1", "--json", env=env)).objects
+    assert [(each["queue"], each["id"]) for each in both] == [
+        (METADATA_QUEUE, "m0"), (STORAGE_QUEUE, "s"),
+    ]  # fmt: skip
     assert (await webloom("dead", "put-back", "m1", env=env)).out.startswith("1 put back")
     missing = await webloom("dead", "discard", "--yes", "m1", "m2", env=env)
     assert missing.code == 1
-    assert "there is no dead letter m1 (1 others are done)" in missing.err
+    assert "dead letters not found: m1 (1 others are done)" in missing.err
     kept = await webloom("dead", "discard", "--all", env=env, stdin=b"n\n")
     assert kept.code == 1
     gone = await webloom("dead", "discard", "--all", env=env, stdin=b"y\n")
@@ -471,7 +481,7 @@ async def test_a_service_starts_as_a_program_and_ends_on_sigterm(
     )  # fmt: skip
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await process.stdout.readuntil(SAYS_WHEN_READY[service].encode())
             process.send_signal(signal.SIGTERM)
             assert b"Traceback" not in await process.stdout.read()

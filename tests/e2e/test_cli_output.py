@@ -38,10 +38,10 @@ async def test_output_that_cannot_be_written_is_reported(env: dict[str, str]) ->
         shell("webloom inspect --json old >/dev/full", env),
         shell("webloom feeds list >&-", env),
     )
-    told = "webloom: the output can't be written: No space left on device\n"
-    assert (listed[0], listed[2]) == (1, told)
-    assert (compared[0], compared[2].splitlines(keepends=True)[-1]) == (2, told)
-    assert (inspected[0], inspected[2].splitlines(keepends=True)[-1]) == (1, told)
+    reported = "webloom: the output can't be written: No space left on device\n"
+    assert (listed[0], listed[2]) == (1, reported)
+    assert (compared[0], compared[2].splitlines(keepends=True)[-1]) == (2, reported)
+    assert (inspected[0], inspected[2].splitlines(keepends=True)[-1]) == (1, reported)
     assert (closed[0], closed[2]) == (0, "")
 
 

@@ -8,120 +8,42 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pymongo
 import pytest
 
-from contracts.adapters import Watching, watching_in
+from contracts.adapters import Watching, watching_of
 from contracts.import_samples import MAY, import_all, posting
 from contracts.page_samples import state_of
+from contracts.sqlite_backend import stores_in
 from contracts.watch_samples import begin, check, end, event, notification, price
-from e2e.running import environment, finished
-from forks import run_command
-from servers.mongod import MongoServer
-from servers.private import free_port
+from e2e.copying import (
+    COLLECTIONS,
+    Documents,
+    by_url,
+    fill,
+    held,
+    open_whole,
+    records,
+    start,
+    url_of,
+)
+from e2e.running import finished
 from webloom.adapters.sqlite.database import open_database
-from webloom.adapters.sqlite.dump import SqliteDump
-from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.feed import Feed
-from webloom.domain.inventory import Metadata, Processing, Status
-from webloom.ports.dump import WholeRecord
+from webloom.domain.inventory import Status
 from webloom.ports.import_runs import RunFilter, RunPage
 from webloom.ports.imports import Imports
 from webloom.ports.postings import PostingFilter, StoredPosting
-
-SECRET = "s3cr3t"
-COLLECTIONS = [
-    *("metadata", "feeds", "import_logs", "jobs"),
-    *("job_runs", "watches", "pages", "snapshots", "price_history", "change_logs", "notices"),
-]
-MADE = datetime(2026, 1, 1, tzinfo=UTC)
-Documents = pymongo.MongoClient[dict[str, Any]]
-
-
-def url_of(number: int) -> str:
-    return f"http://site.example/page/{number}"
-
-
-def records(count: int, *, first: int = 0, size: int = 300) -> list[WholeRecord]:
-    """Most have been fetched; every seventh waits to be."""
-    made = []
-    for number in range(first, first + count):
-        made_at = MADE + timedelta(milliseconds=number)
-        waits = number % 7 == 6
-        made.append(
-            WholeRecord(
-                url=url_of(number),
-                status=Status.PENDING if waits else Status.COMPLETED,
-                metadata=Metadata()
-                if waits
-                else Metadata(
-                    status_code=200,
-                    headers={"content-type": "text/html", "x.number": str(number)},
-                    cookies={},
-                    page_source=f"<p>ä {number} " * (size // 10),
-                    final_url=url_of(number),
-                ),
-                processing=Processing(last_request_id=None if waits else f"request {number}"),
-                additional_details=None if waits else {"size": 10**10 + number},
-                created_at=made_at,
-                updated_at=made_at,
-                token=10**15 + number,
-                request_id=f"request {number}" if waits else None,
-                background=False,
-                waits=False,
-            )
-        )
-    return made
-
-
-async def fill(file: Path, items: Sequence[WholeRecord]) -> str:
-    """The address of a file that holds these."""
-    async with open_whole(file) as store:
-        for start in range(0, len(items), 500):
-            await store.put_if_newer("metadata", items[start : start + 500])
-    return f"sqlite:///{file}"
-
-
-@asynccontextmanager
-async def open_whole(file: Path) -> AsyncIterator[SqliteDump]:
-    async with open_database(file, SystemClock()) as database:
-        yield SqliteDump(database, TABLES)
-
-
-async def held(file: Path) -> dict[str, WholeRecord]:
-    async with open_whole(file) as store, store.snapshot() as snapshot:
-        found = [lines async for lines in snapshot.scan("metadata")]
-    return {line.item.url: line.item for lines in found for line in lines}
-
-
-def by_url(items: Sequence[WholeRecord]) -> dict[str, WholeRecord]:
-    return {item.url: item for item in items}
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    return environment(tmp_path / "home" / "data")
-
-
-@pytest.fixture
-def mongodb(mongod: MongoServer) -> Iterator[str]:
-    """The address of a database that this test has for itself."""
-    name = f"copy-{uuid.uuid4().hex[:12]}"
-    yield f"mongodb://127.0.0.1:{mongod.port}/{name}?directConnection=true"
-    with Documents(mongod.url) as client:
-        client.drop_database(name)
 
 
 @asynccontextmanager
@@ -143,17 +65,6 @@ async def copied(source: str, target: str, env: dict[str, str], code: int = 0) -
     return report
 
 
-async def refused(
-    env: dict[str, str], source: str, target: str
-) -> subprocess.CompletedProcess[str]:
-    ended = await finished("copy", "--from", source, "--to", target, env=env)
-    assert ended.returncode in (1, 2)
-    assert ended.stdout == ""
-    assert "Traceback" not in ended.stderr
-    assert SECRET not in ended.stderr
-    return ended
-
-
 async def test_everything_goes_to_mongodb_and_back(
     tmp_path: Path, env: dict[str, str], mongodb: str
 ) -> None:
@@ -165,8 +76,8 @@ async def test_everything_goes_to_mongodb_and_back(
     assert first == "metadata: 3,001 items, 3,001 equal in the target"
     assert of_source.startswith("  hash of the source  ")
     assert of_target.startswith("  hash of the target  ")
-    told = [line for line in others if not line.startswith(" ")]
-    assert told == [f"{name}: 0 items, 0 equal in the target" for name in COLLECTIONS[1:]]
+    reported = [line for line in others if not line.startswith(" ")]
+    assert reported == [f"{name}: 0 items, 0 equal in the target" for name in COLLECTIONS[1:]]
     hashes = {line.split()[-1] for line in (of_source, of_target)}
     assert len(hashes) == 1
     assert all(len(each) == 32 and int(each, 16) for each in hashes)
@@ -301,41 +212,6 @@ async def test_a_record_that_arrives_damaged_is_named(
     assert (report["items"], report["equal"]) == (1200, 1200)
 
 
-# A rest after each batch, so that it can be caught at work on a busy machine.
-SLOWLY = """
-import asyncio
-from webloom.__main__ import main
-from webloom.application.move.load import Load
-
-at_full_speed = Load._finish
-
-async def finish(*given):
-    await at_full_speed(*given)
-    await asyncio.sleep(0.4)
-
-Load._finish = finish
-main()
-"""
-
-
-def start(
-    *arguments: str,
-    env: dict[str, str],
-    stderr: int = subprocess.PIPE,
-    slowly: bool = False,
-) -> subprocess.Popen[str]:
-    program = ["-c", SLOWLY] if slowly else ["-m", "webloom"]
-    return subprocess.Popen(
-        [sys.executable, *program, *arguments],
-        env=env,
-        cwd=env["HOME"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-    )
-
-
 @asynccontextmanager
 async def paused_midway(
     source: str, target: str, env: dict[str, str], position: Callable[[], object]
@@ -418,125 +294,19 @@ async def test_a_terminal_sees_the_progress(tmp_path: Path, env: dict[str, str])
     assert "1500/1500" in seen
 
 
-# What can't be copied.
-
-
-async def test_a_file_that_does_not_exist_is_not_made(tmp_path: Path, env: dict[str, str]) -> None:
-    target = tmp_path / "target.db"
-    ended = await refused(env, f"sqlite:///{tmp_path / 'none.db'}", f"sqlite:///{target}")
-    assert ended.returncode == 2
-    assert f"--from: {tmp_path / 'none.db'} does not exist" in ended.stderr
-    assert not target.exists()
-
-
-ADDRESSES = [
-    (f"postgres://u:{SECRET}@host/db", "got 'postgres://host/db', which is not a store"),
-    ("amqp://host", "got 'amqp://host', which is not a store"),
-    ("webloom.db", "an address begins with sqlite:///, mongodb:// or mongodb+srv://"),
-    ("", "got '', which is not a store"),
-    ("@missing", "can't read missing"),
-]
-
-
-@pytest.mark.parametrize(("address", "says"), ADDRESSES)
-async def test_another_address_is_refused(
-    tmp_path: Path, env: dict[str, str], address: str, says: str
-) -> None:
-    source = await fill(tmp_path / "source.db", [])
-    ended = await refused(env, source, address)
-    assert ended.returncode == 2
-    assert says in ended.stderr
-    assert "webloom: --to: " in ended.stderr
-    assert "--from: " in (await refused(env, address, source)).stderr
-
-
-@pytest.mark.parametrize("content", [SECRET.encode(), b"\xff" + SECRET.encode()])
-async def test_what_an_address_file_holds_is_in_no_message(
-    tmp_path: Path, env: dict[str, str], content: bytes
-) -> None:
-    source = await fill(tmp_path / "source.db", [])
-    (tmp_path / "address").write_bytes(content)
-    ended = await refused(env, source, f"@{tmp_path / 'address'}")
-    assert ended.returncode == 2
-    assert str(tmp_path / "address") in ended.stderr
-    assert SECRET not in ended.stderr
-    assert "0xff" not in ended.stderr
-
-
-async def test_an_address_comes_from_standard_input(tmp_path: Path, env: dict[str, str]) -> None:
-    source = await fill(tmp_path / "source.db", [])
-    target = f"sqlite:///{tmp_path / 'target.db'}"
-    done = await asyncio.to_thread(
-        run_command, "copy", "--from", source, "--to", "@-", env=env, stdin=f"{target}\n".encode()
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "target.db").exists()
-
-
-async def test_a_password_in_an_address_on_the_command_line_is_warned_of(
-    tmp_path: Path, env: dict[str, str]
-) -> None:
-    source = await fill(tmp_path / "source.db", [])
-    ended = await refused(env, source, f"postgres://u:{SECRET}@host/db")
-    assert "--to is on the command line, and other users of this machine can see it" in ended.stderr
-    ended = await refused(env, source, "amqp://host")
-    assert "command line" not in ended.stderr
-
-
-async def test_a_store_is_not_copied_onto_itself(
-    tmp_path: Path, env: dict[str, str], mongodb: str
-) -> None:
-    file = tmp_path / "source.db"
-    await fill(file, records(3))
-    (tmp_path / "link.db").symlink_to(file)
-    host, _, options = mongodb.partition("?")
+async def copied_there_and_back(
+    first: Path, mongodb: str, back: Path, env: dict[str, str]
+) -> AsyncIterator[dict[str, int]]:
+    """What is equal in each collection after each copy; the last has nothing to do."""
     for source, target in (
-        (f"sqlite:///{file}", f"sqlite:///{file}"),
-        (f"sqlite:///{file}", f"sqlite:///{tmp_path}/./source.db"),
-        (f"sqlite:///{file}", f"sqlite:///{tmp_path / 'link.db'}"),
-        (mongodb, mongodb),
-        (mongodb, f"{host.replace('//', f'//u:{SECRET}@')}/?{options}&appName=other"),
+        (f"sqlite:///{first}", mongodb),
+        (mongodb, f"sqlite:///{back}"),
+        (mongodb, f"sqlite:///{back}"),
     ):
-        ended = await refused(env, source, target)
-        assert ended.returncode == 2
-        assert "--from and --to are the same store" in ended.stderr
-
-
-async def test_an_unreachable_server_is_reported_within_seconds(
-    tmp_path: Path, env: dict[str, str]
-) -> None:
-    source = await fill(tmp_path / "source.db", records(3))
-    absent = f"mongodb://u:{SECRET}@127.0.0.1:{free_port()}/db"
-    took = []
-    for addresses in ((source, absent), (absent, f"sqlite:///{tmp_path / 'target.db'}")):
-        begun = time.monotonic()
-        ended = await refused(env, *addresses)
-        took.append(time.monotonic() - begun)
-        assert ended.returncode == 1
-        assert f"MongoDB at mongodb://127.0.0.1:{absent.rpartition(':')[2]}" in ended.stderr
-    assert min(took) < 30, "the driver's own patience"
-
-
-@pytest.mark.parametrize("through_file", [False, True], ids=["argument", "file"])
-async def test_a_wrong_password_is_reported_and_never_shown(
-    tmp_path: Path, env: dict[str, str], mongodb: str, through_file: bool
-) -> None:
-    source = await fill(tmp_path / "source.db", records(3))
-    address = mongodb.replace("//", f"//someone:{SECRET}@")
-    if through_file:
-        (tmp_path / "to").write_text(address)
-        address = f"@{tmp_path / 'to'}"
-    ended = await refused(env, source, address)
-    assert ended.returncode == 1
-    assert "refuses the user name or the password" in ended.stderr
-
-
-async def test_another_programs_file_is_left_alone(tmp_path: Path, env: dict[str, str]) -> None:
-    source = await fill(tmp_path / "source.db", records(3))
-    (tmp_path / "text.db").write_text("this is no database\n" * 100)
-    ended = await refused(env, source, f"sqlite:///{tmp_path / 'text.db'}")
-    assert "text.db can't be opened as Webloom's database" in ended.stderr
-    assert (tmp_path / "text.db").read_text().startswith("this is no database\n")
+        ended = await finished("copy", "--from", source, "--to", target, "--json", env=env)
+        assert ended.returncode == 0, ended.stderr
+        reports = {each["collection"]: each for each in map(json.loads, ended.stdout.splitlines())}
+        yield {name: each["equal"] for name, each in reports.items() if each["equal"]}
 
 
 async def test_feeds_runs_and_postings_go_there_and_back(
@@ -548,15 +318,7 @@ async def test_feeds_runs_and_postings_go_there_and_back(
         await import_all(store, [posting(f"p{number}") for number in range(700)])
         await import_all(store, [posting("p1", "changed", published_at=MAY), posting("new")])
         before = await everything(store)
-    for source, target in (
-        (f"sqlite:///{first}", mongodb),
-        (mongodb, f"sqlite:///{back}"),
-        (mongodb, f"sqlite:///{back}"),
-    ):
-        ended = await finished("copy", "--from", source, "--to", target, "--json", env=env)
-        assert ended.returncode == 0, ended.stderr
-        reports = {each["collection"]: each for each in map(json.loads, ended.stdout.splitlines())}
-        found = {name: each["equal"] for name, each in reports.items() if each["equal"]}
+    async for found in copied_there_and_back(first, mongodb, back, env):
         assert found == {"feeds": 1, "import_logs": 2, "jobs": 701}
     async with open_database(back, SystemClock()) as file:
         assert await everything(sqlite_imports(file, durable_batches=False)) == before
@@ -575,15 +337,7 @@ async def test_watches_and_their_pages_go_there_and_back(
         await end(store, run)
         await store.notifications.add([notification("one")])
         before = await state_of(store), await store.watches.watches(limit=9)
-    for source, target in (
-        (f"sqlite:///{first}", mongodb),
-        (mongodb, f"sqlite:///{back}"),
-        (mongodb, f"sqlite:///{back}"),
-    ):
-        ended = await finished("copy", "--from", source, "--to", target, "--json", env=env)
-        assert ended.returncode == 0, ended.stderr
-        reports = {each["collection"]: each for each in map(json.loads, ended.stdout.splitlines())}
-        found = {name: each["equal"] for name, each in reports.items() if each["equal"]}
+    async for found in copied_there_and_back(first, mongodb, back, env):
         assert found == {
             "watches": 1,
             "job_runs": 2,  # one of events
@@ -600,7 +354,7 @@ async def test_watches_and_their_pages_go_there_and_back(
 @asynccontextmanager
 async def open_watching(file: Path) -> AsyncIterator[Watching]:
     async with open_database(file, SystemClock()) as database:
-        yield watching_in(database)
+        yield watching_of(stores_in(database))
 
 
 async def everything(store: Imports) -> tuple[list[Feed], RunPage, list[StoredPosting]]:
@@ -612,4 +366,8 @@ async def everything(store: Imports) -> tuple[list[Feed], RunPage, list[StoredPo
         if cursor is None:
             break
     postings.sort(key=lambda each: each.posting.dedupe_key)
-    return await store.feeds.all(), await store.runs.page(RunFilter(), offset=0, limit=9), postings
+    return (
+        await store.feeds.all(),
+        await store.listed_runs.page(RunFilter(), offset=0, limit=9),
+        postings,
+    )

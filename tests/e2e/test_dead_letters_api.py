@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+import csv
+import io
+import json
+import threading
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,9 +21,11 @@ from e2e.running import environment, running, until_some
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from webloom.adapters.sqlite.broker import SqliteBroker
-from webloom.application.dead_letters import AT_ONCE, PAGE, DeadLetters, act_on
+from webloom.application import dead_letters
+from webloom.application.bulk import AT_ONCE
+from webloom.application.dead_letters import PAGE, DeadLetters
 from webloom.bootstrap.connections import open_services
-from webloom.domain.errors import BrokerUnavailable
+from webloom.domain import search
 from webloom.ports.broker import Broker, Message
 from webloom.settings import load_settings
 
@@ -38,13 +43,13 @@ class Room:
     broker: Broker
     queue: str
 
-    async def bury(self, *bodies: bytes) -> None:
+    async def dead_letter(self, *bodies: bytes) -> None:
         """As m0, m1 and so on."""
         for number, body in enumerate(bodies):
             await self.broker.publish(self.queue, Message(id=f"m{number}", body=body))
         async with self.broker.deliveries(self.queue, len(bodies)) as deliveries:
             for _ in bodies:
-                await (await anext(deliveries)).bury(REASON)
+                await (await anext(deliveries)).dead_letter(REASON)
 
     async def page(self, **parameters: Any) -> Answer:
         return await self.api.call("GET", f"/api/queues/{self.queue}/dead", params=parameters)
@@ -54,6 +59,12 @@ class Room:
 
     async def act(self, verb: str, **choice: Any) -> Answer:
         return await self.api.call("POST", f"/api/queues/{self.queue}/dead/{verb}", json=choice)
+
+    async def bulk(self, **body: Any) -> list[dict[str, Any]]:
+        """The lines of the response."""
+        answer = await self.act("bulk", **body)
+        assert answer.headers["content-type"] == "application/x-ndjson", answer.text
+        return [json.loads(line) for line in answer.text.splitlines()]
 
     async def next_bodies(self, count: int) -> list[bytes]:
         """What is delivered next; acknowledged."""
@@ -105,7 +116,7 @@ async def test_dead_letters_are_listed_put_back_and_discarded(any_room: Room) ->
     before = datetime.now(UTC)
     # Only where other programs can send messages, one may be other than UTF-8.
     odd = b"{" if isinstance(room.broker, SqliteBroker) else b"\xff\0{"
-    await room.bury(b'{"n": 0}', odd, b'{"n": 2}', b'{"n": 3}')
+    await room.dead_letter(b'{"n": 0}', odd, b'{"n": 2}', b'{"n": 3}')
     first = (await room.page(limit=2)).body
     assert [(each["id"], each["body"]) for each in first["data"]] == [
         ("m0", '{"n": 0}'),
@@ -132,15 +143,44 @@ async def test_dead_letters_are_listed_put_back_and_discarded(any_room: Room) ->
     assert await room.ids() == []
 
 
+async def test_words_find_letters_by_body_and_reason_beyond_the_first_page(room: Room) -> None:
+    await room.dead_letter(*(b'{"n": %d}' % number for number in range(PAGE + 1)))
+    [found] = (await room.page(q="evENT 100")).body["data"]
+    assert found["body"] == '{"n": 100}'
+    first = (await room.page(q="10", limit=1)).body
+    assert [each["body"] for each in first["data"]] == ['{"n": 10}']
+    rest = (await room.page(q="10", limit=2, cursor=first["nextCursor"])).body
+    assert ([each["body"] for each in rest["data"]], rest["nextCursor"]) == (['{"n": 100}'], None)
+    assert (await room.page(q="nothing")).body["data"] == []
+
+
+async def test_letters_are_not_searched_on_the_event_loop(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred long ones would take seconds."""
+    threads: set[threading.Thread] = set()
+
+    def searchable(texts: Iterable[str]) -> str:
+        threads.add(threading.current_thread())
+        return search.searchable(texts)
+
+    monkeypatch.setattr(dead_letters, "searchable", searchable)
+    await room.dead_letter(b"long", b"short")
+    found, _ = await DeadLetters(broker=room.broker).page(room.queue, "long", limit=5, after=None)
+    assert [each.body for each in found] == [b"long"]
+    assert threads
+    assert threading.current_thread() not in threads
+
+
 async def test_a_long_body_is_cut(room: Room) -> None:
-    await room.bury("ü".encode() * 65_536, b"x" * 65_537)
+    await room.dead_letter("ü".encode() * 65_536, b"x" * 65_537)
     whole, cut = (await room.page()).body["data"]
     assert (len(whole["body"]), whole["isCut"]) == (65_536, False)
     assert (len(cut["body"]), cut["isCut"]) == (65_536, True)
 
 
 async def test_all_letters_can_be_discarded_though_they_fill_several_pages(room: Room) -> None:
-    await room.bury(*(b"{}" for _ in range(PAGE + AT_ONCE + 1)))
+    await room.dead_letter(*(b"{}" for _ in range(PAGE + AT_ONCE + 1)))
     assert len(await DeadLetters(broker=room.broker).ids(room.queue)) == PAGE + AT_ONCE + 1
     assert (await room.act("discard", all=True)).body["done"] == PAGE + AT_ONCE + 1
     missing = await room.act("discard", ids=[f"m{number}" for number in range(1000)])
@@ -150,7 +190,7 @@ async def test_all_letters_can_be_discarded_though_they_fill_several_pages(room:
 
 async def test_all_letters_up_to_a_moment_leave_those_that_died_later(any_room: Room) -> None:
     room = any_room
-    await room.bury(b"{}", b"{}")
+    await room.dead_letter(b"{}", b"{}")
     seen_at = (await room.page(limit=1)).body["at"]
 
     async def is_later() -> bool | None:
@@ -160,7 +200,7 @@ async def test_all_letters_up_to_a_moment_leave_those_that_died_later(any_room: 
     await until_some(is_later, what="the clocks of brokers to tick, which know milliseconds")
     await room.broker.publish(room.queue, Message(id="late", body=b"{}"))
     async with room.broker.deliveries(room.queue, 1) as deliveries:
-        await (await anext(deliveries)).bury(REASON)
+        await (await anext(deliveries)).dead_letter(REASON)
     assert (await room.act("discard", all=True, before=seen_at)).body["done"] == 2
     assert await room.ids() == ["late"]
     assert (await room.act("put-back", all=True, before=seen_at)).body["done"] == 0
@@ -172,7 +212,7 @@ async def test_all_letters_up_to_a_moment_leave_those_that_died_later(any_room: 
 
 
 async def test_what_is_not_one_choice_of_letters_of_a_queue_is_refused(room: Room) -> None:
-    await room.bury(b"{}")
+    await room.dead_letter(b"{}")
     for verb in ("put-back", "discard"):
         for choice in NO_CHOICES:
             assert (await room.act(verb, **choice)).is_problem(422, '"ids"', '"all"')
@@ -189,17 +229,44 @@ async def test_what_is_not_one_choice_of_letters_of_a_queue_is_refused(room: Roo
     assert await room.ids() == ["m0"]
 
 
-async def test_those_that_are_acted_on_together_all_end_before_an_error_is_raised() -> None:
-    done: list[str] = []
+async def test_many_are_acted_on_with_progress_and_what_fails_is_listed(any_room: Room) -> None:
+    room = any_room
+    await room.dead_letter(*(b'{"n": %d}' % number for number in range(4)))
+    lines = await room.bulk(action="discard", ids=["m1", "m9"])
+    gone = {"id": "m9", "name": None, "reason": "It is not there any more", "skipped": False}
+    assert lines[-1] == {
+        "done": 2, "total": 2, "succeeded": 1, "failed": 1, "skipped": 0, "failures": [gone],
+        "before": [],
+    }  # fmt: skip
+    grown = await room.act("bulk", action="discard", filter={}, atMost=2)
+    assert grown.is_problem(409, "more than 2 match now")
+    assert await room.ids() == ["m0", "m2", "m3"]
+    lines = await room.bulk(action="discard", filter={"q": '"n 3"'}, atMost=1)
+    assert (lines[-1]["succeeded"], await room.ids()) == (1, ["m0", "m2"])
+    early = {"before": "2026-01-01T00:00:00Z"}
+    assert (await room.bulk(action="put-back", filter=early))[-1]["total"] == 0
+    assert (await room.bulk(action="put-back", filter={}))[-1]["succeeded"] == 2
+    assert sorted(await room.next_bodies(2)) == [b'{"n": 0}', b'{"n": 2}']
+    refused = await room.act("bulk", action="discard")
+    assert refused.is_problem(422, '"ids"', '"filter"')
 
-    async def act(message_id: str) -> bool:
-        if message_id == "m0":
-            raise BrokerUnavailable("gone")
-        for _ in range(10):  # turns of the event loop
-            await asyncio.sleep(0)
-        done.append(message_id)
-        return True
 
-    with pytest.raises(BrokerUnavailable, match="gone"):
-        await act_on(["m0", "m1"], act)
-    assert done == ["m1"]
+async def test_a_part_of_the_letters_is_found_beyond_the_first_page(room: Room) -> None:
+    await room.dead_letter(*(b'{"n": %d}' % number for number in range(PAGE + 12)))
+    lines = await room.bulk(action="discard", filter={"q": "n 10"})
+    assert [(each["done"], each["total"]) for each in lines] == [(11, 11)] * 2  # 10 and 100 to 109
+    assert len((await room.page(limit=200)).body["data"]) == PAGE + 1
+
+
+async def test_letters_go_out_as_csv_without_formulas_and_as_lines_of_json(room: Room) -> None:
+    await room.dead_letter(b"=1+1", *(b'{"n": %d}' % number for number in range(PAGE)))
+    path = f"/api/queues/{room.queue}/dead/export"
+    answer = await room.api.call("GET", path, params={"columns": "id,reason,body"})
+    rows = [*csv.reader(io.StringIO(answer.text, newline=""))]
+    assert rows[:2] == [["id", "reason", "body"], ["m0", REASON, "'=1+1"]]
+    assert len(rows) == PAGE + 2
+    lines = await room.api.call("GET", path, params={"format": "ndjson", "q": "n 99"})
+    [line] = lines.text.splitlines()
+    assert json.loads(line)["body"] == '{"n": 99}'
+    unknown = await room.api.call("GET", "/api/queues/nowhere/dead/export")
+    assert unknown.is_problem(404, room.queue)

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from e2e.test_cli import counts, ends_quietly_after_one_line, environment, start, webloom
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.domain.inventory import Status
 from webloom_demo.site import demo_pages
 
@@ -52,7 +52,7 @@ async def test_demo_brings_every_page_to_its_final_state(tmp_path: Path) -> None
     assert not re.search(r" $", shown.out, re.MULTILINE), "no line ends in blanks"
 
 
-async def test_demo_tells_programs_in_json_lines(tmp_path: Path) -> None:
+async def test_demo_prints_json_lines_for_programs(tmp_path: Path) -> None:
     shown = await webloom("demo", "--once", "--json", env=environment(tmp_path))
     assert shown.code == 0, shown.err
     kinds = [next(iter(each)) for each in shown.objects]  # every line is an object
@@ -60,16 +60,16 @@ async def test_demo_tells_programs_in_json_lines(tmp_path: Path) -> None:
         "site", "progress", "record", "feed", "importRun", "watch", "watchRun", "page", "price",
         "change",
     ]  # fmt: skip
-    told = {kind: [each[kind] for each in shown.objects if kind in each] for kind in kinds}
+    reported = {kind: [each[kind] for each in shown.objects if kind in each] for kind in kinds}
     pages = len(demo_pages())
-    assert told["site"][0]["pages"] == pages
-    last = told["progress"][-1]
+    assert reported["site"][0]["pages"] == pages
+    last = reported["progress"][-1]
     assert (last["COMPLETED"], last["FAILED_PERMANENT"]) == (pages - 7, 7)
-    assert {each["status"] for each in told["record"]} == {"COMPLETED", "FAILED_PERMANENT"}
-    assert len(told["importRun"]) == 2 * len(told["feed"])
-    assert [each["totalFetched"] for each in told["importRun"]].count(5000) == 2
-    assert [each["pagesProcessed"] for each in told["watchRun"]] == [6] * 8
-    assert {each["currency"] for each in told["price"]} >= {"EUR", "INR"}
+    assert {each["status"] for each in reported["record"]} == {"COMPLETED", "FAILED_PERMANENT"}
+    assert len(reported["importRun"]) == 2 * len(reported["feed"])
+    assert [each["totalFetched"] for each in reported["importRun"]].count(5000) == 2
+    assert [each["pagesProcessed"] for each in reported["watchRun"]] == [6] * 8
+    assert {each["currency"] for each in reported["price"]} >= {"EUR", "INR"}
     assert all("about" in each for each in shown.objects if "page" in each or "record" in each)
 
 
@@ -82,7 +82,7 @@ async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: 
     process = await start("demo", env=env)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             said = (await process.stdout.readuntil(b"Ctrl-C ends the demo.\n")).decode()
             [look_up] = re.findall(r"curl '(\S+/metadata\?url=\S+)'", said)
             answer = await asyncio.to_thread(_read, look_up)
@@ -104,5 +104,5 @@ async def test_demo_says_what_to_try_and_runs_until_it_is_interrupted(tmp_path: 
 
 
 def _read(url: str) -> str:
-    with urlopen(url, timeout=PATIENCE_SECONDS) as response:
+    with urlopen(url, timeout=TIMEOUT_SECONDS) as response:
         return str(response.read().decode())

@@ -81,7 +81,7 @@ BROKEN: list[tuple[Callable[[Any], object], str, str]] = [
     (lambda it: it["redis"].update(volumes=["data:/data"]), "data is not declared", "a volume"),
     (lambda it: it["redis"].update(volumes=["./no:/x"]), "./no is not there", "a file"),
     (lambda it: it["redis"]["healthcheck"].update(retry=3), "retry is not known", "a key in one"),
-    (lambda it: it["redis"]["healthcheck"].update(interval=10), "is no duration", "an interval"),
+    (lambda it: it["redis"]["healthcheck"].update(interval=10), "is not a duration", "an interval"),
     (lambda it: it["redis"].pop("healthcheck"), "redis has no health check", "waiting for health"),
     (
         lambda it: it["mongodb-init"].update(restart="always"),
@@ -324,8 +324,8 @@ def test_redis_never_throws_a_job_away() -> None:
 
 
 def test_docker_compose_understands_the_file(tmp_path: Path, compose: Any) -> None:
-    asked = ("docker", "compose", "version")
-    if not shutil.which("docker") or subprocess.run(asked, capture_output=True).returncode:
+    command = ("docker", "compose", "version")
+    if not shutil.which("docker") or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("docker compose is not installed")
     shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("secrets"))
     _make_secrets(tmp_path / "deploy/secrets").check_returncode()

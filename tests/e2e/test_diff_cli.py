@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from e2e.running import environment, finished
-from webloom_demo.site import Answer, Page, serve
+from webloom_demo.site import Page, Response, serve
 
 OLD = """<!doctype html><html><head><title>Blue loom</title></head><body><main>
 <h1>Blue loom</h1><p>Price: $10.99</p><p>Made of \x1b[2J oak</p>
@@ -32,7 +32,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_pages_are_compared_by_what_is_in_them(env: dict[str, str]) -> None:
-    shown, told, same, source = await asyncio.gather(
+    shown, reported, same, source = await asyncio.gather(
         finished("diff", "old.html", "new.html", env=env),
         finished("diff", "old.html", "new.html", "--json", env=env),
         finished("diff", "old.html", "spaced.html", env=env),
@@ -44,8 +44,8 @@ async def test_pages_are_compared_by_what_is_in_them(env: dict[str, str]) -> Non
     assert {"-/1.png", "+/2.png", "-Price: $10.99", "+Price: $12.49", " Blue loom"} <= set(lines)
     assert "\x1b" not in shown.stdout
 
-    assert told.returncode == 1
-    got = json.loads(told.stdout)
+    assert reported.returncode == 1
+    got = json.loads(reported.stdout)
     assert (got["old"], got["new"], got["isDifferent"]) == ("old.html", "new.html", True)
     assert got["diff"]["textChanged"] is True
     assert got["diff"]["images"]["added"] == ["/2.png"]
@@ -60,8 +60,8 @@ async def test_pages_are_compared_by_what_is_in_them(env: dict[str, str]) -> Non
 
 async def test_a_url_is_compared_with_a_file(env: dict[str, str]) -> None:
     pages = [
-        Page(path="/loom", answers=(Answer(body=OLD.encode()),)),
-        Page(path="/gone", answers=(Answer(body=b"no", status=404),)),
+        Page(path="/loom", responses=(Response(body=OLD.encode()),)),
+        Page(path="/gone", responses=(Response(body=b"no", status=404),)),
     ]
     async with serve(pages) as site:
         allowed = {**env, "WEBLOOM_ALLOW_ADDRESSES": site.address}
@@ -84,7 +84,7 @@ async def test_a_url_is_compared_with_a_file(env: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("old.html", "nothing.html"), "nothing.html: there is no such file"),
+        (("old.html", "nothing.html"), "nothing.html: file not found"),
         (("old.html", "picture"), "picture: it is not text"),
     ],
 )

@@ -290,8 +290,8 @@ async def test_a_failed_download_says_why(
 
 
 SLOW = [
-    ("/stops", replace(SMALL, stall_seconds=1.0), "nothing came for 1 s"),
-    ("/silence", replace(SMALL, stall_seconds=1.0), "nothing came for 1 s"),
+    ("/stops", replace(SMALL, stall_seconds=1.0), "the server sent nothing for 1 s"),
+    ("/silence", replace(SMALL, stall_seconds=1.0), "the server sent nothing for 1 s"),
     ("/drip-body", replace(SMALL, total_seconds=2.0), "no complete answer within 2 s"),
     (
         "/drip-body",

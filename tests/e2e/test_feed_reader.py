@@ -17,8 +17,8 @@ import msgspec
 import pytest
 import uvloop
 
-from patience import PATIENCE_SECONDS
 from proc import children_of, environment
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.feed_process.reader import ProcessFeedReader
 from webloom.domain.errors import FeedUnreadable
 from webloom.parsing.job_posting import JobPosting, dedupe_key
@@ -100,8 +100,8 @@ async def test_many_items_of_one_guid_are_one_posting_with_progress(path: Path) 
     write(path, feed(*items))
     batches = await read_all(path)
     assert [batch.count for batch in batches] == [0, 0, 0, 0, 3]
-    told = [(batch.fetched, batch.duplicates) for batch in batches]
-    assert told == [(1998, 1998), (3998, 3998), (5998, 5998), (7998, 7998), (9001, 8998)]
+    reported = [(batch.fetched, batch.duplicates) for batch in batches]
+    assert reported == [(1998, 1998), (3998, 3998), (5998, 5998), (7998, 7998), (9001, 8998)]
     read = [batch.bytes_read for batch in batches]
     assert read == sorted(set(read))
 
@@ -232,7 +232,7 @@ async def test_it_works_on_uvloop_too(path: Path) -> None:
 
 
 async def test_a_reader_without_progress_is_ended(path: Path) -> None:
-    os.mkfifo(path)  # nobody ever writes to it
+    os.mkfifo(path)  # it has no writer
     with pytest.raises(FeedUnreadable, match="no progress"):
         await read_all(path, reader=ProcessFeedReader(longest_silence=0.2))
     assert not children()
@@ -243,9 +243,9 @@ async def test_the_reader_gets_no_secrets(path: Path, monkeypatch: pytest.Monkey
     os.mkfifo(path)
     async with ProcessFeedReader().read(path, OPTIONS):
         (child,) = children()
-        told = environment(child)
-        assert b"PYTHONPATH" in told
-        assert b"secret" not in told
+        reported = environment(child)
+        assert b"PYTHONPATH" in reported
+        assert b"secret" not in reported
 
 
 PARENT = """
@@ -273,7 +273,7 @@ async def test_the_reader_dies_with_its_parent(path: Path) -> None:
     try:
         parent.kill()
         await parent.wait()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await _readable(child)
     finally:
         os.close(child)
@@ -307,7 +307,7 @@ async def test_memory_does_not_grow_with_the_feed(path: Path) -> None:
         return peak
 
     small, large = await most_memory(2_000), await most_memory(30_000)
-    assert large - small < 6_000  # of which the keys are 512 KiB
+    assert large - small < 6_000  # the keys are 512 KiB of it
 
 
 def resident(process: int) -> int:

@@ -22,7 +22,7 @@ from webloom.entrypoints.cli.import_feeds import AT_ONCE
 from webloom.ports.import_runs import RunFilter
 from webloom.settings import load_settings
 from webloom_demo.feeds import demo_feeds
-from webloom_demo.site import Answer, Page, Site, serve
+from webloom_demo.site import Page, Response, Site, serve
 
 COUNTERS = ("newJobs", "updatedJobs", "unchangedJobs", "duplicateJobs", "failedJobs")
 XML = {"Content-Type": "application/rss+xml"}
@@ -35,7 +35,7 @@ HOSTILE = b"""<rss version="2.0"><channel><title>x</title>
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     pages = [feed.page for feed in demo_feeds()]
-    pages.append(Page(path="/hostile.rss", answers=(Answer(body=HOSTILE, headers=XML),)))
+    pages.append(Page(path="/hostile.rss", responses=(Response(body=HOSTILE, headers=XML),)))
     async with serve(pages) as serving:
         yield serving
 
@@ -59,7 +59,7 @@ def counters(log: dict[str, Any]) -> tuple[int, ...]:
 
 async def runs(env: Environment) -> list[ImportRun]:
     async with open_services(load_settings(env)) as services:
-        return (await services.imports.runs.page(RunFilter(), offset=0, limit=100)).runs
+        return (await services.imports.listed_runs.page(RunFilter(), offset=0, limit=100)).runs
 
 
 async def test_import_adds_a_url_and_counts_what_changes_from_run_to_run(
@@ -91,7 +91,7 @@ async def test_import_adds_a_url_and_counts_what_changes_from_run_to_run(
     )
 
 
-async def test_import_of_several_feeds_tells_each_and_exits_by_the_worst(
+async def test_import_of_several_feeds_reports_each_and_exits_by_the_worst(
     site: Site, env: Environment
 ) -> None:
     partial = await webloom("import", url(site, "/hostile.rss"), env=env)
@@ -118,7 +118,7 @@ async def test_import_without_a_name_takes_the_feeds_that_are_not_paused(
 ) -> None:
     nothing = await webloom("import", env=env)
     assert nothing.code == 1
-    assert "there are no feeds yet" in nothing.err
+    assert "no feeds yet" in nothing.err
     assert "`webloom import URL` imports one now" in nothing.err
     assert names(Path(env["HOME"])) == [], "nothing to import makes no database"
     guild, market = url(site, "/jobs/guild.atom"), url(site, "/jobs/market.rss")
@@ -247,14 +247,14 @@ def _all_of(terminal: int) -> str:
 
 
 async def test_an_interrupted_import_is_given_back_and_gone_on_with(tmp_path: Path) -> None:
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
-    def answers(turn: int) -> Answer:
-        asked.set()
-        return Answer(body=HOSTILE, headers=XML, after=0.0 if turn else 300.0)
+    def answers(turn: int) -> Response:
+        requested.set()
+        return Response(body=HOSTILE, headers=XML, after=0.0 if turn else 300.0)
 
-    quick = Page(path="/quick.rss", answers=(Answer(body=HOSTILE, headers=XML),))
-    async with serve([quick, Page(path="/slow.rss", answers=answers)]) as site:
+    quick = Page(path="/quick.rss", responses=(Response(body=HOSTILE, headers=XML),))
+    async with serve([quick, Page(path="/slow.rss", responses=answers)]) as site:
         env = environment(tmp_path, allow_addresses=site.address, lease=600)
         urls = (url(site, "/quick.rss"), url(site, "/slow.rss"))
         process = await start("import", *urls, env=env)
@@ -262,7 +262,7 @@ async def test_an_interrupted_import_is_given_back_and_gone_on_with(tmp_path: Pa
         try:
             async with asyncio.timeout(60):
                 await said(process.stderr, b"/quick.rss: partial")
-                await asked.wait()
+                await requested.wait()
                 process.send_signal(signal.SIGINT)
                 summary, last = await process.communicate()
         finally:
@@ -273,7 +273,7 @@ async def test_an_interrupted_import_is_given_back_and_gone_on_with(tmp_path: Pa
         assert re.search(rb"/quick.rss +partial +2 +1 ", summary)
         assert b"/slow.rss" not in summary
         [run] = [each for each in await runs(env) if each.status is RunStatus.RUNNING]
-        assert f"`webloom import {run.feed_id}` goes on with it".encode() in last
+        assert f"`webloom import {run.feed_id}` continues with it".encode() in last
         assert b"Traceback" not in last
         again = await webloom("import", run.feed_id, "--json", env=env)
     assert again.code == 3, again.err
@@ -293,10 +293,10 @@ async def test_feed_prints_the_same_postings_of_a_url_a_file_and_standard_input(
     home = Path(env["HOME"])
     indeed = url(site, "/jobs/indeed.xml")
     page = next(feed.page for feed in demo_feeds() if feed.path == "/jobs/indeed.xml")
-    (home / "feed.xml").write_bytes(page.answer(0).body)
+    (home / "feed.xml").write_bytes(page.response(0).body)
     fetched = await webloom("feed", indeed, env=env)
     read = await webloom("feed", "feed.xml", "--json", env=env)
-    piped = await webloom("feed", "-", env=env, stdin=page.answer(0).body)
+    piped = await webloom("feed", "-", env=env, stdin=page.response(0).body)
     assert [each.code for each in (fetched, read, piped)] == [3, 3, 3], fetched.err
     own = {"dedupeKey", "contentHash", "sourceUrl", "sourceName"}
     shown = [
@@ -342,7 +342,7 @@ async def test_feed_reads_mapped_fields(site: Site, env: Environment) -> None:
     [
         ("/jobs/", "feed"),
         ("/nowhere.rss", "/nowhere.rss: the server answered 404"),
-        ("nowhere.rss", "there is no such file; a URL begins with http://"),
+        ("nowhere.rss", "file not found; a URL begins with http://"),
         ("-", ""),
     ],
 )
@@ -420,10 +420,11 @@ async def test_without_a_database_commands_say_so_and_create_none(
 ) -> None:
     none = await webloom("feeds", "list", env=env)
     assert (none.code, none.err) == (0, "")
-    assert "there are no feeds yet" in none.out
+    assert "no feeds yet" in none.out
     guild = url(site, "/jobs/guild.atom")
     for arguments, code, says in (
-        (("notaurl",), 1, "webloom: notaurl: the URL must begin with"),
+        (("ftp://a.test/",), 1, "webloom: ftp://a.test/: the URL must begin with"),
+        (("10.0.0.1/jobs",), 1, "webloom: 10.0.0.1/jobs: 10.0.0.1 is a private address"),
         ((guild, "--format", "fax"), 2, "format: 'fax' is not known"),
         ((guild, "--every", "-1"), 2, "got '-1', wants minutes, 0.05 to 525600, or 0"),
         ((guild, "--every", "abc"), 2, "got 'abc', wants minutes, 0.05 to 525600, or 0"),
@@ -449,13 +450,18 @@ async def test_feeds_travel_as_opml(site: Site, env: Environment, tmp_path: Path
     async with open_services(load_settings(other)) as services:
         feeds = await services.imports.feeds.all()
     assert [feed.config.name for feed in feeds] == ["Guild", "R&D <jobs>"]
+    shown = await webloom("feeds", "import-opml", "feeds.opml", "--dry-run", env=other)
+    assert (shown.code, shown.out.splitlines()[-1]) == (
+        0, "0 new, 2 there already, 0 listed twice, 0 refused; 0 pages without a feed",
+    )  # fmt: skip
+    assert shown.out.count("known") == 2
     more = b'<opml><body><outline text="x" xmlUrl="http://10.0.0.1/"/></body></opml>'
     refused = await webloom("feeds", "import-opml", "-", env=other, stdin=more)
     assert (refused.code, refused.out) == (3, "0 added, 0 there already, 1 refused\n")
     assert "http://10.0.0.1/: refused: " in refused.err
 
 
-async def test_the_doctor_tells_of_feeds_that_fail_and_of_the_spool(
+async def test_the_doctor_reports_feeds_that_fail_and_the_spool(
     site: Site, env: Environment
 ) -> None:
     assert (await webloom("import", url(site, "/jobs/"), env=env)).code == 1

@@ -73,17 +73,17 @@ async def test_imports_wait_for_room_and_health_says_why(
         beat = heartbeat.first_beat(services, "api")
         overview = build_overview(services, lambda: beat)
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return (await health_of(services))[1]["imports"] is not None
 
-        await until(is_told, what="a reason in /health")
+        await until(is_reported, what="a reason in /health")
         status, health = await health_of(services)
         assert (status, health["status"]) == (200, "degraded")
         assert health["imports"].startswith("Imports wait for room: on ")
         assert REASON in health["imports"]
         [trouble] = [each for each in (await overview.overview()).troubles if "room" in each.what]
         assert (trouble.level, REASON in trouble.what) == ("error", True)
-        run = await services.imports.runs.find(run_id)
+        run = await services.imports.listed_runs.find(run_id)
         assert run is not None
         assert run.status is RunStatus.RUNNING
         assert site.requests == []

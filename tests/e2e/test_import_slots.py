@@ -37,7 +37,7 @@ async def test_feeds_of_one_host_leave_half_of_the_slots_to_others(tmp_path: Pat
                 await until(lambda: len(hanging.requests) == most, what="half of the slots in use")
                 assert (await ended_run(services, quick)).status is RunStatus.COMPLETED
                 assert len(hanging.requests) == most, "the others wait without a slot"
-                waiting = [await services.imports.runs.find(each) for each in slow[most:]]
+                waiting = [await services.imports.listed_runs.find(each) for each in slow[most:]]
                 assert {run.status for run in waiting if run} == {RunStatus.RUNNING}
                 hanging.opened.set()
                 for run_id in slow:

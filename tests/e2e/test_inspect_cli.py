@@ -14,7 +14,7 @@ import pytest
 from e2e.test_cli import Environment, environment, start, webloom
 from proc import children_of, is_there
 from webloom.entrypoints.cli.inspect_pages_files import named_url
-from webloom_demo.site import Answer, Page, Site, serve
+from webloom_demo.site import Page, Response, Site, serve
 
 CHAIR = b"""<!doctype html><html lang="en"><head><title>Chair</title>
 <link rel="canonical" href="https://shop.example/chair?a=1&amp;b=2">
@@ -39,6 +39,7 @@ KEYS = [
     "price",
     "availability",
     "snapshotHash",
+    "needsJavascript",
 ]
 HOSTILE = (
     "<title>&#x1b;[2J[bold red]not markup[/]</title><main><p>&#x1b;]0;owned&#7; \u202egnp.exe"
@@ -49,9 +50,9 @@ HOSTILE = (
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     pages = [
-        Page(path="/chair", answers=(Answer(body=CHAIR),)),
-        Page(path="/old", answers=(Answer(status=302, headers={"Location": "/chair"}),)),
-        Page(path="/gone", answers=(Answer(status=404, body=b"<h1>Not found</h1>"),)),
+        Page(path="/chair", responses=(Response(body=CHAIR),)),
+        Page(path="/old", responses=(Response(status=302, headers={"Location": "/chair"}),)),
+        Page(path="/gone", responses=(Response(status=404, body=b"<h1>Not found</h1>"),)),
     ]
     async with serve(pages) as serving:
         yield serving
@@ -103,6 +104,14 @@ async def test_a_file_is_shown_to_a_person(env: Environment, chair: Path) -> Non
     assert "woven seat" in done.out
 
 
+async def test_a_page_that_needs_javascript_says_so(env: Environment) -> None:
+    page = b"<title>App</title><div id=root></div><script src=/app.js></script>"
+    done = await webloom("inspect", "-", env=env, stdin=page)
+    facts = dict(line.split(maxsplit=1) for line in done.out.splitlines() if "  " in line)
+    assert facts["type"] == "unknown"
+    assert facts["javascript"].startswith("The text of this page appears only with JavaScript")
+
+
 async def test_the_base_url_and_a_selection_can_be_given(env: Environment, chair: Path) -> None:
     base = ("--base-url", "https://other.example/a/b")
     chosen = await webloom(
@@ -135,9 +144,9 @@ async def test_a_url_is_fetched_through_the_gate(env: Environment, site: Site) -
 
     refused = await webloom("inspect", old, "--json", env={**env, "WEBLOOM_ALLOW_ADDRESSES": ""})
     assert refused.code == 1
-    [told] = refused.objects
-    assert list(told) == ["input", "error"]
-    assert told["error"] in refused.err
+    [reported] = refused.objects
+    assert list(reported) == ["input", "error"]
+    assert reported["error"] in refused.err
 
 
 async def test_many_inputs_come_in_order_and_go_on_after_an_error(
@@ -161,7 +170,7 @@ async def test_many_inputs_come_in_order_and_go_on_after_an_error(
     errors = {each["input"]: each["error"] for each in done.objects if "error" in each}
     for source, said in zip(
         (*sources[:5], sources[-1]),
-        ("damaged", "larger than", "no such file", "directory", "http://", "larger than"),
+        ("damaged", "larger than", "file not found", "directory", "http://", "larger than"),
         strict=True,
     ):
         assert said in errors.pop(source)

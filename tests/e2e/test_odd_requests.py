@@ -11,7 +11,7 @@ import pytest
 from e2e.api_client import Api, calling
 from e2e.running import Webloom, running_for_module, until_some
 from e2e.test_api_bad_input import MEBIBYTE, send_endlessly
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 PAGE = "jobId=shop&url=https%3A%2F%2Fshop.test%2Fcoat"
 
@@ -89,5 +89,5 @@ async def test_a_body_of_tiny_chunks_with_long_names_is_taken(api: Api, server: 
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     with closing(writer):
         writer.write(head + chunks + b"0\r\nX-Sum: 1\r\n\r\n")
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             assert (await reader.readline()).startswith(b"HTTP/1.1 202 ")

@@ -37,7 +37,7 @@ from webloom.settings import load_settings
 QUEUES = [METADATA_QUEUE, IMPORT_QUEUE, CHECK_QUEUE, "storage-agent"]
 
 
-# The API alone: nobody works, nobody schedules.
+# The API alone, without a worker and a scheduler.
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ async def test_the_overview_of_an_installation_without_anything(api: Api) -> Non
         assert "webloom up" in found["advice"]
 
 
-async def test_queues_tell_their_depth_and_that_they_are_full(api: Api) -> None:
+async def test_queues_report_their_depth_and_that_they_are_full(api: Api) -> None:
     for number in range(2):
         answer = await api.submit(f"http://example.test/{number}")
         assert answer.status == 202, answer.text
@@ -119,7 +119,7 @@ async def test_dead_letters_are_a_trouble(api: Api, alone: Webloom) -> None:
     async with open_services(settings) as services:
         await services.broker.publish(IMPORT_QUEUE, Message(id=uuid.uuid4().hex, body=b"{}"))
         async with services.broker.deliveries(IMPORT_QUEUE, 1) as deliveries:
-            await (await anext(deliveries)).bury("it is nonsense")
+            await (await anext(deliveries)).dead_letter("it is nonsense")
     seen = await overview(api, lambda each: trouble(each, "dead letter") is not None)
     found = trouble(seen, "The queue import-feed has 1 dead letter.")
     assert found is not None
@@ -208,7 +208,7 @@ async def test_what_is_done_is_counted(tmp_path: Path, monkeypatch: pytest.Monke
         assert "410" in gone.what
         assert gone.where.startswith("/import-history/")
         assert pages.what.startswith("1 watched page could not be checked")
-        assert pages.where == "/watch?outcome=failed"
+        assert pages.where == "/watch?show=pages&outcome=failed"
 
         async def rates() -> dict[str, float] | None:
             queues = (await activity.queues()).data

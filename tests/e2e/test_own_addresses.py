@@ -38,10 +38,10 @@ def seen_in_own_network(script: str) -> dict[str, Any]:
 def test_loopback_is_always_of_this_machine() -> None:
     assert is_own_address("127.0.0.1")
     assert is_own_address("127.0.0.77")
-    assert not is_own_address("192.0.2.77")  # for documentation: nobody has it
+    assert not is_own_address("192.0.2.77")  # for documentation, so it is never assigned
 
 
-def test_without_netlink_other_questions_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_netlink_other_calls_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_addresses, "_asked_by_netlink", lambda *_: None)
     assert is_own_address("127.0.0.1")
     assert is_own_address("127.0.0.77")
@@ -117,7 +117,7 @@ FETCHES = """
     )
     refusals = RefusalLog()
 
-    async def told(action):
+    async def outcome_of(action):
         try:
             await action
         except (FetchFailed, NotSent) as failure:
@@ -139,32 +139,34 @@ FETCHES = """
             ):
                 redirect = other.url(f"/redirect?to={site.url('/page')}")
                 file = Path(mkdtemp()) / "page"
-                seen["address"] = await told(fetcher.fetch(site.url("/page")))
-                seen["name"] = await told(fetcher.fetch(site.url("/page", host="self.test")))
-                seen["redirect"] = await told(fetcher.fetch(redirect))
+                seen["address"] = await outcome_of(fetcher.fetch(site.url("/page")))
+                seen["name"] = await outcome_of(fetcher.fetch(site.url("/page", host="self.test")))
+                seen["redirect"] = await outcome_of(fetcher.fetch(redirect))
                 download = downloader.download(site.url("/page"), file, known=LastFetch())
-                seen["download"] = await told(download)
-                seen["webhook"] = await told(webhooks.send(Target(url=site.url("/")), MESSAGE))
+                seen["download"] = await outcome_of(download)
+                seen["webhook"] = await outcome_of(
+                    webhooks.send(Target(url=site.url("/")), MESSAGE)
+                )
                 apprise = AppriseNotifier(policy=policy, refusals=refusals)
                 target = Target(url=site.url("/").replace("http:", "json:"))
-                seen["apprise"] = await told(apprise.send(target, MESSAGE))
+                seen["apprise"] = await outcome_of(apprise.send(target, MESSAGE))
             seen["connections"] = site.connections
             seen["counts"] = refusals.counts()
             wide = NetworkPolicy.parse(["0.0.0.0/0", "::/0"])
             async with HttpFetcher(policy=wide, limits=SMALL) as fetcher:
-                seen["wide network"] = await told(fetcher.fetch(site.url("/page")))
+                seen["wide network"] = await outcome_of(fetcher.fetch(site.url("/page")))
             for entry in (f"93.184.216.34:{site.port}", "93.184.216.34"):
                 exact = NetworkPolicy.parse([entry])
                 async with HttpFetcher(policy=exact, limits=SMALL) as fetcher:
-                    seen[f"named {len(seen)}"] = await told(fetcher.fetch(site.url("/page")))
+                    seen[f"named {len(seen)}"] = await outcome_of(fetcher.fetch(site.url("/page")))
                 denied = NetworkPolicy.parse([entry], deny=["93.184.216.0/24"])
                 async with HttpFetcher(policy=denied, limits=SMALL) as fetcher:
-                    seen[f"denied {len(seen)}"] = await told(fetcher.fetch(site.url("/page")))
+                    seen[f"denied {len(seen)}"] = await outcome_of(fetcher.fetch(site.url("/page")))
             async with HttpFetcher(policy=policy, limits=SMALL) as fetcher:
                 ip("addr", "flush", "dev", "w0")
-                seen["gone"] = await told(fetcher.fetch(site.url("/page")))
+                seen["gone"] = await outcome_of(fetcher.fetch(site.url("/page")))
                 ip("addr", "add", "93.184.216.34/24", "dev", "w0")
-                seen["back"] = await told(fetcher.fetch(site.url("/page")))
+                seen["back"] = await outcome_of(fetcher.fetch(site.url("/page")))
         print(json.dumps(seen))
 
     asyncio.run(main())
@@ -181,10 +183,10 @@ def test_no_way_out_leads_back_to_this_machine() -> None:
     assert "93.184" not in seen["name"]
     assert seen["connections"] == 0
     assert seen["counts"]["own-address"] == 6
-    for name, told in seen.items():
+    for name, reported in seen.items():
         if name.startswith("named"):
-            assert told == "reached"
+            assert reported == "reached"
         if name.startswith("denied"):
-            assert "WEBLOOM_DENY_ADDRESSES" in told
-    assert "no connection could be made" in seen["gone"]  # it is somebody else's then
+            assert "WEBLOOM_DENY_ADDRESSES" in reported
+    assert "no connection could be made" in seen["gone"]  # it is another machine's then
     assert "93.184" not in seen["gone"]

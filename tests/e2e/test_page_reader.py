@@ -227,7 +227,7 @@ async def test_memory_left_by_earlier_pages_does_not_fail_the_next(
     tmp_path: Path,
 ) -> None:
     async with ProcessPageReader() as reader:
-        page = order(tmp_path, b"HOLD " + PAGE)  # of which two do not fit in one child
+        page = order(tmp_path, b"HOLD " + PAGE)  # two of them do not fit in one child
         assert await reader.read(page) == await reader.read(page)
 
 
@@ -365,9 +365,9 @@ async def test_the_reader_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.Mo
     async with ProcessPageReader() as reader:
         await reader.read(order(tmp_path))
         [child] = children()
-        told = environment(child)
-        assert b"PYTHONPATH" in told
-        assert b"secret" not in told
+        reported = environment(child)
+        assert b"PYTHONPATH" in reported
+        assert b"secret" not in reported
 
 
 PARENT = """
@@ -416,7 +416,7 @@ async def test_readers_die_with_their_parent_idle_or_at_work(tmp_path: Path) -> 
 
 
 async def ended(pidfd: int) -> None:
-    """Once the process is no more."""
+    """After the process has ended."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(pidfd, ready.set)
     try:

@@ -24,7 +24,7 @@ from e2e.watched_site import ALLOWED
 from webloom.application.imports.clear_spool import PAGE_SECONDS
 from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.admin_schemas import FeedPreviewBody
-from webloom.entrypoints.api.context import PreviewSlots
+from webloom.entrypoints.api.context import preview_slots
 from webloom.entrypoints.api.previews import preview_feed
 from webloom.settings import load_settings
 
@@ -92,6 +92,7 @@ async def test_a_feed_is_shown_as_it_would_be_imported_and_nothing_is_stored(
         "format": "rss",
         "bytes": len(feeds.feed),
         "isWhole": True,
+        "isCut": False,
         "fetched": 4,
         "duplicates": 1,
         "failed": 1,
@@ -126,18 +127,26 @@ async def test_a_feed_is_read_by_its_format_and_mapping(api: Api, feeds: FeedSit
 async def test_of_a_long_feed_the_beginning_is_shown(api: Api, feeds: FeedSite) -> None:
     feeds.feed = rss(*(item(number, "" if number % 2 else None) for number in range(6000)))
     seen = (await feed_preview(api, feeds.url("/feed"))).body
-    assert not seen["isWhole"]
+    assert (seen["isWhole"], seen["isCut"]) == (False, True)
     assert 2000 <= seen["fetched"] < 2300
     assert seen["failed"] * 2 == pytest.approx(seen["fetched"], abs=2)
     assert [each["title"] for each in seen["postings"]] == [f"Job {2 * n}" for n in range(20)]
     assert [each["index"] for each in seen["failures"]] == [2 * n + 1 for n in range(20)]
 
 
+async def test_a_feed_that_ends_too_early_is_not_the_beginning_of_a_larger_one(
+    api: Api, feeds: FeedSite
+) -> None:
+    feeds.feed = rss(item(1), item(2)).removesuffix(b"</channel></rss>")
+    seen = (await feed_preview(api, feeds.url("/feed"))).body
+    assert (seen["isWhole"], seen["isCut"], seen["fetched"]) == (False, False, 2)
+
+
 @pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
 async def test_of_a_large_feed_the_beginning_is_fetched(
     api: Api, feeds: FeedSite, is_packed: bool
 ) -> None:
-    """Whether its length is told or not."""
+    """Whether it states its length or not."""
     words = os.urandom(48 * 1024).hex()  # which can't be packed much
     feeds.feed = rss(*(item(number, description=words) for number in range(400)))
     assert len(feeds.feed) > 32 * MEBIBYTE
@@ -146,7 +155,7 @@ async def test_of_a_large_feed_the_beginning_is_fetched(
     answer = await feed_preview(api, feeds.url("/feed"))
     assert answer.status == 200, answer.text
     seen = answer.body
-    assert not seen["isWhole"]
+    assert (seen["isWhole"], seen["isCut"]) == (False, True)
     assert seen["bytes"] == 16 * MEBIBYTE
     assert 0 < seen["fetched"] < 400
     assert len(seen["postings"]) == 20
@@ -171,6 +180,12 @@ async def test_what_can_not_be_added_is_refused_with_the_same_words(
     shown = await api.call("POST", "/api/feeds/preview", json=wrong)
     assert added.status == shown.status == 422
     assert shown.body["detail"] == added.body["detail"]
+
+
+async def test_an_address_without_a_scheme_is_previewed_as_it_would_be_added(api: Api) -> None:
+    for path in ("/api/feeds", "/api/watches"):
+        refused = await api.call("POST", f"{path}/preview", json={"url": "10.0.0.1/jobs"})
+        assert refused.is_problem(422, "10.0.0.1 is a private address"), refused.text
 
 
 @pytest.mark.parametrize(
@@ -233,7 +248,7 @@ async def test_a_preview_is_cancelled_when_the_client_disconnects(
     settings = load_settings(env)
     async with open_services(settings) as services:
         request = Request({"type": "http", "method": "POST", "headers": []}, receive)
-        context: Any = SimpleNamespace(services=services, feed_previews=PreviewSlots("feeds"))
+        context: Any = SimpleNamespace(services=services, feed_previews=preview_slots("feeds"))
         with pytest.raises(ClientDisconnect):
             await preview_feed(request, context, FeedPreviewBody(url=feeds.url("/gated")))
     assert not list(settings.spool.iterdir())
@@ -261,6 +276,7 @@ async def test_a_page_is_shown_as_a_watch_would_see_it(api: Api, shop: ShopSite)
         "availability": "out_of_stock",
         "classification": {"type": "product"},
         "problem": None,
+        "needsJavascript": None,
     }
     assert '"current":49.90,' in answer.text  # with the digits that the shop wrote
     assert (await api.call("GET", "/api/watch/pages")).body["data"] == []
@@ -283,7 +299,7 @@ async def test_of_a_long_page_the_beginning_is_shown(api: Api, shop: ShopSite) -
     ("served", "problem"),
     [
         (Served(body=CAPTCHA), "a wall was served instead of the page: "),
-        (Served(body=CAPTCHA, status=403), "the server answered 403: it refuses us"),
+        (Served(body=CAPTCHA, status=403), "the server answered 403: it refuses the request"),
         (Served(body="<title>Gone</title>", status=410), "the server answered 410"),
         (Served(body="", status=500), "the server answered 500"),
     ],

@@ -121,7 +121,7 @@ async def test_files_that_are_too_open_are_closed_at_start_up(tmp_path: Path, si
     feed = f"http://{site.address}/jobs/loom.rss"
     assert (await finished("import", feed, env=env)).returncode == 0
     theirs = data / "notes.txt"
-    theirs.write_text("a file of somebody else")
+    theirs.write_text("a file of another owner")
     for path in (data, *data.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
     spooled = data / "spool" / "0123.feed"
@@ -150,9 +150,9 @@ async def test_a_folder_that_webloom_did_not_make_is_left_alone_and_doctor_warns
         assert mode(data) == "775"
         assert mode(data / "webloom.db") == "600"
         (data / "webloom.db").chmod(0o644)
-    told = await finished("doctor", "--json", env=env)
-    assert told.returncode == 0, told.stdout
-    findings = [json.loads(line) for line in told.stdout.splitlines()]
+    reported = await finished("doctor", "--json", env=env)
+    assert reported.returncode == 0, reported.stdout
+    findings = [json.loads(line) for line in reported.stdout.splitlines()]
     [warning] = [each for each in findings if each["check"] == "privacy"]
     assert warning["state"] == "warning"
     assert f"{data} has the mode 775" in warning["detail"]
@@ -187,7 +187,7 @@ async def test_what_is_not_a_file_of_ours_is_neither_followed_nor_changed(tmp_pa
         ("notes.txt", 0o644, "755"),
         (None, 0o600, "755"),
     ],
-    ids=["as an older version leaves it", "with a file of somebody else", "made by a person"],
+    ids=["as an older version leaves it", "with a file of another owner", "made by a person"],
 )
 async def test_the_usual_folder_of_an_older_version_is_closed(
     tmp_path: Path, foreign: str | None, database: int, expected: str
@@ -217,8 +217,8 @@ async def test_a_file_of_another_user_does_not_stop_the_start(tmp_path: Path) ->
     (data / MARKER).unlink()
     done = await finished("export", env=env)
     assert done.returncode == 0, done.stderr
-    told = await finished("doctor", env=env)
-    assert f"chmod 600 {data / 'webloom.db'}" in told.stdout
+    reported = await finished("doctor", env=env)
+    assert f"chmod 600 {data / 'webloom.db'}" in reported.stdout
 
 
 async def test_a_database_that_is_elsewhere_and_the_one_before_it_are_closed(

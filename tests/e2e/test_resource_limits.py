@@ -17,8 +17,8 @@ import pytest
 from attacks import ATTACKER, connected, is_open, many_headers, memory, open_files, request
 from e2e.api_client import Api, calling, calling_from
 from e2e.running import Webloom, environment, running_for_module, until
-from patience import PATIENCE_SECONDS
 from servers.private import free_port
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import Attempt, Completed, FetchRequest, Received
 from webloom.entrypoints.api import bounded_http
@@ -35,8 +35,8 @@ SOURCE = random.Random(15).randbytes(7_500_000 // 2).hex()
 
 async def store_large_record(data_dir: Path) -> None:
     async with open_services(load_settings({"WEBLOOM_DATA_DIR": str(data_dir)})) as services:
-        asked = FetchRequest(url=LARGE, request_id="1")
-        attempt = await services.store.begin_attempt(asked, lease=15)
+        request = FetchRequest(url=LARGE, request_id="1")
+        attempt = await services.store.begin_attempt(request, lease=15)
         assert isinstance(attempt, Attempt)
         page = Received(
             status_code=200, headers={}, cookies={}, page_source=SOURCE, final_url=LARGE, details={}
@@ -64,7 +64,7 @@ async def first_line(port: int, *pieces: bytes) -> bytes:
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await reader.readline()
 
 
@@ -90,7 +90,7 @@ async def test_a_head_behind_another_request_is_bounded_too(server: Webloom) -> 
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     with closing(writer):
         writer.write(HEAD + b"\r\n" + HEAD + b"a: b\r\n" * 5_000 + b"\r\n")
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             everything = await reader.read()
     assert b"HTTP/1.1 200 " not in everything.partition(b"\r\n\r\n")[2]
 
@@ -108,7 +108,7 @@ async def test_what_is_no_request_gets_a_problem_with_security_headers(server: W
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         with closing(writer):
             writer.write(sent)
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 answer = (await reader.read(4096)).lower()
         for header in (b"x-content-type-options: nosniff", b"cache-control: no-store"):
             assert header in answer
@@ -124,8 +124,8 @@ async def test_idle_connections_make_room_for_new_ones(api: Api, server: Webloom
                     assert (await client.call("GET", "/health")).status == 200
         assert open_files(server.pid) - before <= 110
         assert sum(map(is_open, opened)) <= 100
-    told = server.log.count("WEBLOOM_CONNECTIONS_PER_ADDRESS")
-    assert 1 <= told <= 5, "not one for each connection"
+    reported = server.log.count("WEBLOOM_CONNECTIONS_PER_ADDRESS")
+    assert 1 <= reported <= 5, "not one for each connection"
 
 
 async def test_a_client_with_busy_connections_gets_no_more(server: Webloom, api: Api) -> None:

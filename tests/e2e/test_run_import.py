@@ -17,8 +17,8 @@ import pytest
 from pymongo import AsyncMongoClient
 
 from fakes.web import Answer, FakeWeb
-from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
+from timeouts import TIMEOUT_SECONDS
 from webloom.application.imports.clear_spool import PAGE_SECONDS
 from webloom.application.imports.run_import import CANCELLED, RunImport
 from webloom.bootstrap.connections import open_services
@@ -130,9 +130,21 @@ async def _room(folder: Path, **more: str) -> AsyncIterator[Room]:
 
 
 async def until(look: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not await look():  # noqa: ASYNC110 - there is no event for what another process sees
             await asyncio.sleep(0.02)
+
+
+async def test_nothing_starts_until_a_restore_has_ended(room: Room) -> None:
+    """What it has put is due, or in progress, before all that belongs to it is there."""
+    start, whole = room.services.start_import, room.services.whole
+    feed, _ = await room.services.manage_feeds.add(URL, "F")
+    await whole.note("restore", "{}")
+    assert await start.due() == []
+    assert await start(feed.feed_id, "manual") is not None
+    assert await room.run_import.claim("producer") is None
+    await whole.note("restore", None)
+    assert await room.run_import.claim("another") is not None
 
 
 async def test_the_second_import_reads_only_what_has_changed(room: Room) -> None:
@@ -172,7 +184,7 @@ async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) ->
         running = asyncio.create_task(room.run_import(claim))
 
         async def is_queued() -> bool:
-            run = await room.services.imports.runs.find(claim.run.run_id)
+            run = await room.services.imports.listed_runs.find(claim.run.run_id)
             return run is not None and run.reading.all_published
 
         await until(is_queued)
@@ -189,7 +201,7 @@ async def test_batches_that_the_queue_has_lost_are_sent_again(tmp_path: Path) ->
 
 
 async def is_published(room: Room, run_id: str) -> bool:
-    run = await room.services.imports.runs.find(run_id)
+    run = await room.services.imports.listed_runs.find(run_id)
     return run is not None and run.reading.all_published
 
 
@@ -203,10 +215,10 @@ async def being_served(room: Room) -> AsyncIterator[None]:
 
 
 async def taken(room: Room, batches: int) -> list[dict[str, Any]]:
-    """Messages, by somebody who stores nothing."""
+    """Takes the messages, and stores nothing."""
     messages = []
     async with room.services.broker.deliveries(IMPORT_QUEUE, batches) as deliveries:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             for _ in range(batches):
                 delivery = await anext(deliveries)
                 messages.append(msgspec.json.decode(delivery.body))
@@ -233,7 +245,7 @@ async def test_complete_batches_have_every_posting_and_the_number_of_all(tmp_pat
             assert message.keys() == {"runId", "sourceUrl", "batchIndex", "totalBatches", "jobs"}
             assert (message["runId"], message["sourceUrl"]) == (claim.run.run_id, URL)
             assert (message["batchIndex"], message["totalBatches"]) == (index, 10)
-        async with being_served(room):  # which are sent again, as nobody has stored them
+        async with being_served(room):  # which are sent again, because they were not stored
             run = await running
         assert run is not None
         assert run.counts == Counts(unchanged=95, duplicate=2, failed=1)
@@ -250,7 +262,7 @@ async def test_all_that_the_producer_counts_is_there_before_the_first_complete_b
         running = asyncio.create_task(room.run_import(claim))
         [first] = await taken(room, 1)
         assert (first["batchIndex"], first["totalBatches"]) == (0, 3)
-        run = await room.services.imports.runs.find(claim.run.run_id)
+        run = await room.services.imports.listed_runs.find(claim.run.run_id)
         assert run is not None
         assert (run.total_batches, run.reading.fetched) == (3, 32)
         assert (run.counts, len(run.failures)) == (Counts(duplicate=1, failed=1), 1)
@@ -327,12 +339,12 @@ async def test_batches_that_others_count_are_not_sent_again_and_the_run_ends(
 
 
 async def test_a_cancelled_run_ends_soon_and_counts_what_was_not_stored(tmp_path: Path) -> None:
-    async with _room(tmp_path) as room:  # nobody serves the queue
+    async with _room(tmp_path) as room:  # the queue has no worker
         claim = await room.claim()
         running = asyncio.create_task(room.run_import(claim))
 
         async def is_read() -> bool:
-            run = await room.services.imports.runs.find(claim.run.run_id)
+            run = await room.services.imports.listed_runs.find(claim.run.run_id)
             return run is not None and run.reading.phase is Phase.STORING
 
         await until(is_read)
@@ -363,7 +375,7 @@ async def test_a_stopped_producer_gives_the_run_back_at_once(tmp_path: Path) -> 
         running = asyncio.create_task(room.run_import(claim))
 
         async def is_read() -> bool:
-            run = await room.services.imports.runs.find(claim.run.run_id)
+            run = await room.services.imports.listed_runs.find(claim.run.run_id)
             return run is not None and run.reading.all_published
 
         await until(is_read)
@@ -380,11 +392,12 @@ async def test_a_stopped_producer_gives_the_run_back_at_once(tmp_path: Path) -> 
         await worker
         assert run is not None
         assert run.counts == Counts(new=100)
-        assert len(room.web.asked) == 1, "the file in the spool is read on"
+        assert len(room.web.requested) == 1, "the file in the spool is read on"
 
 
-async def test_a_server_that_stumbles_once_is_asked_again(room: Room) -> None:
-    room.web.failures = [502]
+@pytest.mark.parametrize("status", [429, 502])
+async def test_a_server_that_stumbles_once_is_asked_again(room: Room, status: int) -> None:
+    room.web.failures = [status]
     assert (await room.run()).counts == Counts(new=100)
 
 
@@ -413,7 +426,9 @@ async def test_what_an_unfinished_import_knows_spares_nothing(room: Room) -> Non
     room.web.body = rss([item(1)])
     assert (await room.run()).status is RunStatus.COMPLETED
     assert (await room.feed()).last_fetch.etag == '"e"'
-    assert (await room.run()).reading.is_unmodified
+    unchanged = await room.run()
+    assert unchanged.reading.is_unmodified
+    assert unchanged.total_batches == 0  # none is waited for
 
 
 async def test_a_store_that_is_away_is_waited_for(room: Room) -> None:
@@ -428,7 +443,7 @@ async def test_a_store_that_is_away_is_waited_for(room: Room) -> None:
 
 
 class Flaky:
-    """A store of which the first call of each verb fails."""
+    """A store whose verbs fail at the first call."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -472,7 +487,7 @@ async def test_the_store_knows_the_body_before_a_batch_of_it_is_on_the_queue(roo
 
 
 class Instead:
-    """A port of which some verbs are done in another way."""
+    """A port with some verbs replaced."""
 
     def __init__(self, port: Any, **verbs: Any) -> None:
         self._port = port

@@ -94,14 +94,14 @@ async def test_a_long_run_is_counted_whatever_starts_after_it(
 ) -> None:
     long_ago = timedelta(days=1)
     room.put("long", "gone", processed=100, ago=long_ago)
-    assert await room.counted() == (0, 0)  # nobody knows when
+    assert await room.counted() == (0, 0)  # at an unknown time
     room.put(*names("new"), processed=1, is_over=True)
     room.put("long", processed=110)
     room.remove("gone")
     assert await room.counted() == (MANY + 10, 0)
     room.put("long", processed=115, failed=2, is_over=True)
     assert await room.counted() == (MANY + 13, 2)
-    assert room.sampler.counts.unheard_watches(()) == []
+    assert room.sampler.counts.missing_watches(()) == []
 
     # When more go on than are asked for in one look, each has its turn.
     monkeypatch.setattr(sampler, "MARGIN", -timedelta(days=1))

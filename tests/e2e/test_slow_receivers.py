@@ -1,4 +1,4 @@
-"""Notifications to receivers of which some never answer."""
+"""Notifications to receivers, some of which never answer."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ async def test_a_download_that_has_waited_in_its_middle_for_long_makes_room(
 async def test_of_two_downloads_that_need_the_same_room_the_older_goes_on(
     site: LargeSite, spool: Path
 ) -> None:
-    """Otherwise they would wait for each other for ever."""
+    """Otherwise they would wait for each other forever."""
     older, newer = spool / "one.part", spool / "two.part"
     room = room_of(spool, 2 * FIRST + MB // 4)
     async with downloading(site, room) as downloader:
@@ -204,7 +204,7 @@ async def test_of_two_downloads_that_need_the_same_room_the_older_goes_on(
 async def test_a_download_that_ends_during_a_measurement_is_still_counted(
     spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its bytes are neither promised any more nor those of a download in progress."""
+    """Its bytes are no longer promised, nor those of a download in progress."""
     monkeypatch.setattr(spool_room, "LOOK_SECONDS", 60.0)
     measured, started, ended = spool_room._measured, threading.Event(), threading.Event()
 

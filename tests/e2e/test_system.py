@@ -18,7 +18,7 @@ from webloom.entrypoints.settings_shown import settings_in_force
 from webloom.settings import VARIABLES, load_settings
 
 
-async def test_the_system_tells_its_version_room_and_settings(tmp_path: Path) -> None:
+async def test_the_system_shows_its_version_room_and_settings(tmp_path: Path) -> None:
     key = "wl_a-key-that-nobody-may-see"
     async with running(
         "api", data_dir=tmp_path / "data", api_keys=f"{key},{key}-2", slots=7, queue_limit=1000
@@ -46,7 +46,7 @@ async def test_the_system_tells_its_version_room_and_settings(tmp_path: Path) ->
     assert found["WEBLOOM_STORE"]["isDefault"] is True
 
 
-async def test_where_nothing_is_kept_on_this_machine_there_is_no_room_to_tell() -> None:
+async def test_where_nothing_is_kept_on_this_machine_no_room_is_shown() -> None:
     settings = load_settings(
         {"WEBLOOM_STORE": "mongodb://db.test/", "WEBLOOM_BROKER": "redis://redis.test/0"}
     )
@@ -115,8 +115,8 @@ async def test_what_comes_from_a_file_is_shown_neither_by_the_api_nor_by_doctor(
     assert found["WEBLOOM_STORE"] == found["WEBLOOM_BROKER"] == "(from its file)"
     assert found["WEBLOOM_API_KEYS"] == "1 key"
     assert not [content for content in files.values() if content in answer.text]
-    told = await finished("doctor", "--json", env=environment(tmp_path / "data", **given))
-    settings = told.stdout.splitlines()[2]
+    reported = await finished("doctor", "--json", env=environment(tmp_path / "data", **given))
+    settings = reported.stdout.splitlines()[2]
     assert "WEBLOOM_ALLOW_ADDRESSES=(from its file)" in settings
     assert "WEBLOOM_STORE=(from its file)" in settings
     assert not [content for content in files.values() if content in settings]

@@ -22,9 +22,9 @@ import confined
 from browser.site import Site, feed, product, served_site
 from e2e.receiver import Receiver
 from e2e.running import until, until_some
-from patience import PATIENCE_SECONDS
 from proc import children_of
 from servers.private import free_port, program
+from timeouts import TIMEOUT_SECONDS
 from webloom.entrypoints.cli.main import COMMANDS
 from webloom.settings import load_settings
 
@@ -80,9 +80,9 @@ def test_systemd_rates_the_unit_as_safe(systemd_analyze: str) -> None:
         capture_output=True, text=True, timeout=60, check=False,
         env={**os.environ, "SYSTEMD_COLORS": "0", "LC_ALL": "C"},
     )  # fmt: skip
-    told = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
-    assert told, done.stdout + done.stderr
-    assert float(told[1]) <= 3.0
+    reported = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+    assert reported, done.stdout + done.stderr
+    assert float(reported[1]) <= 3.0
 
 
 def confinement(data: Path, *command: str) -> list[str]:
@@ -118,8 +118,8 @@ def test_the_restrictions_hold_in_these_tests(data: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told == {
+    reported = json.loads(done.stdout)
+    assert reported == {
         "capabilities": [0, 0, 0, 0],
         "no_new_privileges": 1,
         "umask": 0o77,
@@ -170,7 +170,7 @@ async def service(data: Path, port: int, allowed: str) -> AsyncIterator[aiohttp.
             yield client
         [webloom] = children_of(process.pid, running=b"webloom")
         os.kill(webloom, signal.SIGTERM)
-        assert await asyncio.to_thread(process.wait, PATIENCE_SECONDS) == 0, log.read_text()
+        assert await asyncio.to_thread(process.wait, TIMEOUT_SECONDS) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()

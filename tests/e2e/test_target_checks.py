@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap import services
 from webloom.bootstrap.connections import open_services
 from webloom.entrypoints.api.activity import Activity
@@ -22,7 +22,7 @@ TOO_LONG = 10.0  # seconds, after which a check gives up on an event loop that i
 
 
 class SlowCheck:
-    """Of addresses: goes on when it is told to."""
+    """A check of addresses that ends when `may_end` is set."""
 
     def __init__(self) -> None:
         self.begun, self.may_end = threading.Event(), threading.Event()
@@ -33,7 +33,7 @@ class SlowCheck:
         self.was_in_the_way |= not self.may_end.wait(TOO_LONG)
 
 
-async def asked(app: Any, method: str, path: str, body: bytes = b"") -> tuple[int, Any]:
+async def called(app: Any, method: str, path: str, body: bytes = b"") -> tuple[int, Any]:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -67,15 +67,15 @@ async def test_other_requests_are_served_while_addresses_are_checked(
         {"url": f"https://{name}.test/", "targets": [{"url": f"json://{name}.test"}]}
         for name in "abc"
     ]
-    async with open_services(settings) as opened, asyncio.timeout(PATIENCE_SECONDS):
+    async with open_services(settings) as opened, asyncio.timeout(TIMEOUT_SECONDS):
         stopping = asyncio.Event()
         beat = first_beat(opened, "api")
         app = create_app(opened, beat, Activity(opened, beat, stopping), stopping)
         importing = asyncio.create_task(
-            asked(app, "POST", "/api/watches/import", msgspec.json.encode(watches))
+            called(app, "POST", "/api/watches/import", msgspec.json.encode(watches))
         )
         await asyncio.to_thread(check.begun.wait)
-        status, _ = await asked(app, "GET", "/health/live")
+        status, _ = await called(app, "GET", "/health/live")
         assert (status, importing.done()) == (200, False)
         check.may_end.set()
         status, answer = await importing

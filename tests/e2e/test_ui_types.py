@@ -74,9 +74,9 @@ def test_a_change_on_either_side_that_breaks_the_other_fails_the_check(copy: Pat
     assert "'feedName' does not exist" in ahead.stdout
 
     rename(copy / SCHEMAS, "source_name: str", "feed_name: str")
-    untold = check(copy)
-    assert untold.returncode == 1
-    assert "run make types" in untold.stderr
+    outdated = check(copy)
+    assert outdated.returncode == 1
+    assert "run make types" in outdated.stderr
 
-    told = check(copy, "--write")
-    assert told.returncode == 0, told.stdout + told.stderr
+    reported = check(copy, "--write")
+    assert reported.returncode == 0, reported.stdout + reported.stderr

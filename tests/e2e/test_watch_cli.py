@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from changedetection import backup, watch
 from e2e.running import running, until, until_some
 from e2e.shop_site import ShopSite, product
 from e2e.test_cli import Environment, Finished, environment, webloom
@@ -19,9 +20,10 @@ from webloom.bootstrap.connections import open_services
 from webloom.bootstrap.services import Services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.domain.watch import RunStatus, WatchRun
+from webloom.parsing.storage_event import event_of
 from webloom.ports.broker import Message
 from webloom.ports.heartbeats import ALIVE_SECONDS
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 from webloom.settings import load_settings
 
 CHAIR, TABLE = "https://shop.test/chair", "https://shop.test/table"
@@ -48,6 +50,7 @@ async def test_what_can_not_be_watched_is_refused_at_once_with_what_to_do(
 ) -> None:
     cases = [
         (("watch", "http://192.168.1.1/"), ["urls", "WEBLOOM_ALLOW_ADDRESSES"]),
+        (("watch", "192.168.1.1"), ["urls", "a private address"]),
         (("watch", CHAIR, "--every", "5", "--cron", "@daily"), ["schedule"]),
         (("watch", CHAIR, "--price-below", "cheap"), ["cheap", "79.90"]),
         (("watch", CHAIR, "--secret", "s"), ["--notify"]),
@@ -79,12 +82,13 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
 
     edited = await webloom(
         *("watches", "edit", "chairs", "--keep", "main", "--reset", "thresholds"),
-        *("--text-contains", "sale", "--accept-events", "--json"),
+        *("--text-contains", "sale", "--accept-events", "--tag", "Wood", "--tag", "b c", "--json"),
         env=env,
     )
     assert watch["acceptsEvents"] is False
     [watch] = edited.objects
     assert watch["acceptsEvents"] is True
+    assert watch["tags"] == ["Wood", "b c"]
     assert watch["selection"]["keep"] == ["main"]
     assert watch["selection"]["ignoreText"] == ["seen by"]
     assert watch["thresholds"] == {
@@ -101,7 +105,7 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
 
     listing, objects, exported, again, unknown, unseen, doctor = await all_of(
         ("watches", "list"),
-        ("watches", "list", "--json"),
+        ("watches", "list", "--tag", "wood", "--json"),
         ("watches", "export"),
         ("watches", "edit", "Chairs"),
         ("watches", "resume", "Benches"),
@@ -114,11 +118,11 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
     assert [row.split()[1] for row in rows] == ["Chairs", "https://shop.test/x"]
     assert "paused" in rows[0]
     assert "running" in rows[0]
-    assert [each["name"] for each in objects.objects] == ["Chairs", "https://shop.test/x"]
+    assert [each["name"] for each in objects.objects] == ["Chairs"]
     assert "s3cret" not in objects.out
     assert (again.code, unknown.code, unseen.code) == (2, 1, 1)
     assert "such as --every 30" in again.err
-    assert "there is no watch Benches; `webloom watches list`" in unknown.err
+    assert "watch Benches not found; `webloom watches list`" in unknown.err
     assert f"{CHAIR} is watched, and was not checked yet" in unseen.err
     findings = {each["check"]: each for each in doctor.objects}
     assert findings["scheduler"]["state"] == "warning"
@@ -130,6 +134,7 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
         [{"url": "https://hook.test/token", "secret": "s3cret", "digestMinutes": 60}]
     ]
     assert [each["acceptsEvents"] for each in entries] == [True, False]
+    assert [each["tags"] for each in entries] == [["Wood", "b c"], []]
     imported = await webloom("watches", "import", "-", env=env, stdin=exported.out.encode())
     assert (imported.code, imported.out) == (0, "2 watches added, 0 refused\n"), imported.err
     twice = await webloom("watches", "remove", "Chairs", "--yes", env=env)
@@ -145,7 +150,7 @@ async def test_watches_are_added_edited_moved_and_removed(env: Environment) -> N
 MAIL = "mailto://me:pa55word@example.test?to=you@example.test"
 HOOK = "https://hook.test/a"
 ADDRESSES = f"""
-# those who are told
+# those who are notified
 {HOOK}
 
   {MAIL}
@@ -211,7 +216,7 @@ async def test_a_bad_file_of_targets_is_refused_without_its_content(
     env: Environment, tmp_path: Path
 ) -> None:
     contents = {
-        "empty": b"# nobody\n\n",
+        "empty": b"# no address\n\n",
         "binary": b"mailto://me:pa55word@\xff",
         "bad": b"nonsense pa55word\n",
         "unknown": b"nonsense://pa55word\n",
@@ -220,7 +225,7 @@ async def test_a_bad_file_of_targets_is_refused_without_its_content(
         (tmp_path / name).write_bytes(content)
     cases = [
         (("--notify-file", "missing"), "can't read missing"),
-        (("--notify-file", "empty"), "there is no URL in empty"),
+        (("--notify-file", "empty"), "empty contains no URL"),
         (("--notify-file", "binary"), "binary is not UTF-8 text"),
         (("--notify-file", "bad"), "a target is a URL without spaces"),
         (("--notify-file", "unknown"), "nonsense://… is refused"),
@@ -239,10 +244,10 @@ async def test_a_bad_file_of_targets_is_refused_without_its_content(
 
 async def test_a_list_is_imported_as_far_as_it_can_be(env: Environment, tmp_path: Path) -> None:
     file = tmp_path / "list.json"
-    file.write_bytes(msgspec.json.encode([CHAIR, {"url": "nowhere", "name": "\x1b[2J"}]))
+    file.write_bytes(msgspec.json.encode([CHAIR, {"url": "ftp://nowhere", "name": "\x1b[2J"}]))
     done = await webloom("watches", "import", file, env=env)
     assert (done.code, done.out) == (3, "1 watch added, 1 refused\n")
-    assert done.err.startswith("\\x1b[2J: urls: nowhere")
+    assert done.err.startswith("\\x1b[2J: urls: ftp://nowhere")
     objects = await webloom("watches", "import", file, "--json", env=env)
     added, refused = objects.objects
     assert (objects.code, added["urls"], refused["entry"]) == (3, [CHAIR], "\x1b[2J")
@@ -252,6 +257,53 @@ async def test_a_list_is_imported_as_far_as_it_can_be(env: Environment, tmp_path
     assert (missing.code, empty.code) == (1, 1)
     assert "can't read" in missing.err
     assert "the list is empty" in empty.err
+
+
+async def test_a_list_is_shown_before_it_is_imported(env: Environment, tmp_path: Path) -> None:
+    file = tmp_path / "backup.zip"
+    file.write_bytes(
+        backup(
+            watch(CHAIR, title="\x1b[2J[red]Chair", time_between_check={"hours": 3}),
+            watch(CHAIR),
+            watch("https://shop.test/paused", paused=True, headers={"A": "b"}),
+            watch("ftp://shop.test/"),
+            more={f"0/{number}.txt.br": b"" for number in range(30_001)},
+        )
+    )
+    shown = await webloom("watches", "import", file, "--dry-run", env=env)
+    assert shown.code == 3
+    *rows, summary = shown.out.splitlines()
+    assert summary == "2 new, 0 watched already, 1 listed twice, 1 refused"
+    assert [row.split()[0] for row in rows] == ["state", "new", "repeated", "new", "refused"]
+    assert "[2J[red]Chair" in rows[1]
+    assert "every 180 min" in rows[1]
+    assert "paused" in rows[3]
+    assert "not carried over: Request headers" in rows[3]
+    assert "not carried over: Snapshots and history" in shown.err
+    assert (await webloom("watches", "list", "--json", env=env)).objects == []
+
+    done = await webloom("watches", "import", file, "--skip-known", env=env)
+    assert (done.code, done.out) == (3, "2 watches added, 1 left out, 1 refused\n")
+    content = file.read_bytes()
+    again = await webloom("watches", "import", file, "--dry-run", "--json", env=env)
+    piped = await webloom("watches", "import", "-", env=env, stdin=content)
+    assert [each["state"] for each in again.objects] == ["known", "known", "known", "refused"]
+    assert "more than 30,000 files" in piped.err, "an archive in memory"
+
+
+async def test_history_says_that_a_page_needs_javascript(env: Environment) -> None:
+    url, reason = (
+        "https://shop.test/app",
+        "The text of this page appears only with JavaScript: why.",
+    )
+    kind = {"type": "other", "confidence": 0.0, "reasons": [reason]}
+    parsed = {"title": "App", "text": "a little"}
+    event = {"jobId": "j", "url": url, "ts": 1, "parsed": parsed, "classification": kind}
+    async with open_services(load_settings(env)) as services:
+        stored = event_of(msgspec.json.encode(event), received=services.clock.now())
+        await services.pages.store_event(stored)
+    shown = await webloom("history", url, env=env)
+    assert reason in shown.out
 
 
 async def test_history_shows_versions_changes_and_prices(
@@ -290,7 +342,8 @@ async def test_history_shows_versions_changes_and_prices(
     assert f"{title}  {url}" in shown.out
     assert "the price fell by 0.35 % to 1295.50 EUR" in shown.out
     assert "price 1,295.50 EUR" in shown.out
-    assert "lowest 1,295.50, median 1,297.75, highest 1,300 of 2" in shown.out
+    assert "lowest 1,295.50 (1,295.50 in the last 90 days), median 1,297.75, " in shown.out
+    assert "highest 1,300 of 2" in shown.out
     assert "-0.35 %" in shown.out
     kinds = [next(iter(each)) for each in objects.objects]
     assert kinds == ["page", "version", "change", "price"]
@@ -300,16 +353,16 @@ async def test_history_shows_versions_changes_and_prices(
     assert change["change"]["version"] == {"previous": 1, "current": 2}
     assert price["price"]["changePercent"] == -0.35
     assert "of 512 MB used" in storage.out
-    [told] = usage.objects
-    assert (told["budget"], told["full"]) == (512 << 20, False)
+    [reported] = usage.objects
+    assert (reported["budget"], reported["full"]) == (512 << 20, False)
     assert "0 items removed" in usage.err
     assert unknown.code == 1
-    assert "nothing is known of https://shop.test/other; `webloom watch`" in unknown.err
+    assert "nothing is known about https://shop.test/other; `webloom watch`" in unknown.err
 
 
 async def finished_runs(services: Services, count: int) -> list[WatchRun]:
     async def look() -> list[WatchRun] | None:
-        runs, _ = await services.watch_runs.runs(RunFilter(), limit=100)
+        runs, _ = await services.watch_run_listing.runs(RunFilter(), limit=100)
         done = [run for run in runs if run.status is not RunStatus.IN_PROGRESS]
         return done if len(done) == count else None
 

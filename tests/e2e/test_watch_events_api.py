@@ -76,8 +76,8 @@ async def api(parts: Webloom) -> AsyncIterator[Api]:
 
 def event(**fields: Any) -> dict[str, Any]:
     """Of a job of its own."""
-    job_id = f"job-{uuid.uuid4().hex[:8]}"
-    return {"jobId": job_id, "url": "https://shop.test/1", "parsed": {"title": "Loom"}, **fields}
+    watch_id = f"job-{uuid.uuid4().hex[:8]}"
+    return {"jobId": watch_id, "url": "https://shop.test/1", "parsed": {"title": "Loom"}, **fields}
 
 
 async def sent(api: Api, *events: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ async def stored(api: Api, event: dict[str, Any], **wanted: Any) -> dict[str, An
 
 
 async def queued(api: Api) -> dict[str, int]:
-    """Of the agent's queue, once it is told: on a busy machine it may be left out."""
+    """Of the agent's queue, once it is reported: a busy machine may leave it out."""
 
     async def look() -> dict[str, int] | None:
         health = (await api.call("GET", "/health")).body
@@ -150,8 +150,16 @@ async def test_the_message_of_the_documents_is_stored_as_they_say(api: Api) -> N
         "changes": message["diff"], "version": {"previous": 2, "current": 3},
         "timestamp": message["ts"], "runId": None, "alerts": [],
     }  # fmt: skip
-    prices = (await api.call("GET", "/api/watch/pages/prices", params=named)).body["data"]
-    assert prices == [
+    prices = (await api.call("GET", "/api/watch/pages/prices", params=named)).body
+    assert prices["summary"]["lowest90Days"] == prices["data"][0]
+    curve = await api.call(
+        "GET", "/api/watch/pages/prices/curve", params=named | {"since": message["ts"] + 1}
+    )
+    assert curve.body == {
+        "currency": "INR", "records": 0, "isThinned": False,
+        "points": [{"timestamp": message["ts"], "price": 79999, "version": 3}],
+    }  # fmt: skip
+    assert prices["data"] == [
         named | {
             "price": 79999, "currency": "INR", "changePercent": -2.56, "timestamp": message["ts"],
             "version": 3,
@@ -287,7 +295,7 @@ async def test_without_room_events_wait_and_health_says_so(tmp_path: Path) -> No
         storage = (await api.call("GET", "/api/watch/storage")).body
         assert storage["full"]
         assert storage["bytes"] > storage["budget"] == budget
-        await agent.logged("there is no room for an event")
+        await agent.logged("an event waits for room")
 
         async def waits() -> dict[str, int] | None:
             depth = await queued(api)
@@ -350,7 +358,7 @@ async def test_a_time_in_the_far_future_is_refused_with_its_place(api: Api) -> N
 
 
 async def watched(api: Api, url: str, **fields: Any) -> dict[str, Any]:
-    """A watch that is only checked on demand, and an event of somebody else for its page."""
+    """A watch that is only checked on demand, and an event of another program for its page."""
     answer = await api.call("POST", "/api/watches", json={"url": url, "enabled": False, **fields})
     assert answer.status == 201, answer.text
     return event(jobId=answer.body["jobId"], url=url)

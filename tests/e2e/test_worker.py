@@ -175,7 +175,7 @@ async def test_one_url_is_fetched_by_one_worker_at_a_time(
 # Ending.
 
 
-async def test_a_worker_that_is_told_to_stop_finishes_what_it_began(
+async def test_a_worker_that_is_asked_to_stop_finishes_what_it_began(
     tmp_path: Path, site: WatchedSite
 ) -> None:
     begun, late = site.url("/gated"), site.url("/page?late")

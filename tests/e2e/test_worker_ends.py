@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.hostile_site import HostileSite
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap.connections import open_services
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.entrypoints.worker import run_worker
@@ -16,7 +16,7 @@ from webloom.settings import load_settings
 
 
 async def test_a_worker_that_is_cancelled_gives_back_what_it_holds_and_ends(tmp_path: Path) -> None:
-    async with HostileSite() as site, asyncio.timeout(PATIENCE_SECONDS):
+    async with HostileSite() as site, asyncio.timeout(TIMEOUT_SECONDS):
         settings = load_settings(
             {
                 "WEBLOOM_DATA_DIR": str(tmp_path),

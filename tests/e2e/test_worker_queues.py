@@ -22,7 +22,7 @@ QUEUES = ("metadata_queue", "import-feed", "storage-agent", "watch-pages")
 
 
 class SilentServer:
-    """Counts who connects, and never says a word: as a broker, nobody gets anywhere with it."""
+    """Counts connections and never answers, so it is of no use as a broker."""
 
     def __init__(self) -> None:
         self.connections = 0
@@ -148,7 +148,7 @@ async def test_an_unknown_queue_is_refused_with_the_names_that_there_are(
     env = environment(tmp_path / "data") | {"INPUT_QUEUE": "events"}
     done = await finished("worker", "--queue", "import-feed", "--queue", name, env=env)
     assert done.returncode == 2
-    assert f"--queue: there is no queue {name}" in done.stderr
+    assert f"--queue: queue {name} not found" in done.stderr
     assert "metadata_queue, import-feed, events, watch-pages" in done.stderr
     assert not (tmp_path / "data").exists()
 
@@ -167,8 +167,12 @@ async def test_health_and_doctor_report_unserved_queues(tmp_path: Path) -> None:
             return health if health["status"] == status else None
 
         health = await until_some(lambda: shown("ok"))  # nothing waits elsewhere
-        [told] = health["workers"]
-        assert (told["pid"], told["queues"], told["slots"]) == (worker.pid, ["import-feed"], 0)
+        [reported] = health["workers"]
+        assert (reported["pid"], reported["queues"], reported["slots"]) == (
+            worker.pid,
+            ["import-feed"],
+            0,
+        )
 
         await Api(api.client, api.base).submit("https://example.com/")
         await until_some(lambda: shown("degraded"))

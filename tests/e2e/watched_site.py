@@ -6,7 +6,7 @@
         site.opened.set()
 
 Each site has an address of its own on loopback, all of them in ALLOWED: what one test did to a host
-or left in a shared inventory is no business of another.
+or left in a shared inventory does not concern another.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WatchedSite(HostileSite):
         super().__init__(host=next(_hosts))
         self.watch = watch or Watch()
         self.opened = asyncio.Event()
-        self._asked: Counter[str] = Counter()
+        self._requested: Counter[str] = Counter()
 
     def secured_by(self, authority: trustme.CA) -> Self:
         """To be entered: serves https, with a certificate for its address."""
@@ -92,8 +92,8 @@ class WatchedSite(HostileSite):
         """?codes=503,200: the first request gets the first, and so on; the last one stays.
         What is not 200 comes with the Retry-After of ?after=, when given."""
         codes = request.query["codes"].split(",")
-        code = int(codes[min(self._asked[request.target], len(codes) - 1)])
-        self._asked[request.target] += 1
+        code = int(codes[min(self._requested[request.target], len(codes) - 1)])
+        self._requested[request.target] += 1
         headers = ["Content-Type: text/html", f"Content-Length: {len(PAGE)}"]
         if code != 200 and (after := request.query.get("after")):
             headers.append(f"Retry-After: {after}")

@@ -28,7 +28,7 @@ class FakeClock:
         self._steady += seconds
 
     def jump_wall(self, seconds: float) -> None:
-        """Somebody sets the wall clock; no time passes."""
+        """The wall clock is set; no time passes."""
         self._now += timedelta(seconds=seconds)
 
     def restart_machine(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from webloom.adapters.http.headers import cookie_of, plain_headers, seconds_to_wait
-from webloom.domain.errors import FetchFailed, UrlRefused
+from webloom.domain.errors import FetchFailed, NotConnected, UrlRefused
 from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Received
 from webloom.domain.network_policy import NetworkPolicy
@@ -42,8 +42,7 @@ class Answer:
 
     @property
     def retry_after(self) -> float | None:
-        told = plain_headers(self.headers).get("retry-after")
-        return None if told is None else seconds_to_wait(told)
+        return seconds_to_wait(plain_headers(self.headers).get("retry-after"))
 
 
 @dataclass(kw_only=True)
@@ -67,7 +66,7 @@ class FakeWeb:
         max_bytes: int = 1 << 24,
     ) -> None:
         self.pages: dict[str, Answer | FetchFailed] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.conditions: list[LastFetch] = []  # of downloads
         self.most_running = 0
         self.started = asyncio.Event()  # a request is waiting for its answer
@@ -128,7 +127,7 @@ class FakeWeb:
 
     @asynccontextmanager
     async def _waiting(self, url: str) -> AsyncIterator[None]:
-        self.asked.append(url)
+        self.requested.append(url)
         self._running += 1
         self.most_running = max(self.most_running, self._running)
         self.started.set()
@@ -169,8 +168,8 @@ class FakeWeb:
             raise page
         if page is not None:
             return page
-        if _host(url) not in map(_host, self.pages):
-            raise FetchFailed(reason="no connection could be made", retryable=True)
+        if _server(url) not in map(_server, self.pages):
+            raise NotConnected(reason="no connection could be made", retryable=True)
         return Answer(status=NOT_FOUND)
 
     def _refuse_address(self, url: str) -> None:
@@ -189,8 +188,9 @@ class FakeWeb:
             )
 
 
-def _host(url: str) -> str:
-    return urlsplit(url).netloc
+def _server(url: str) -> str:
+    """http and https have different ports."""
+    return url[: url.index("/", len("https://")) + 1]
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 
@@ -57,8 +58,10 @@ async def open_broker(way: Way, clock: Clock | None = None) -> AsyncIterator[Bro
         async with open_database(Path(way.url.removeprefix(SQLITE)), clock) as database:
             yield SqliteBroker(database, limits=limits, lease=way.lease)
     elif way.url.startswith("amqp"):
-        async with open_rabbitmq(way.url, clock, limits=limits, quorum=way.quorum) as rabbitmq:
-            yield rabbitmq
+        heartbeat = way.heartbeat or connection.HEARTBEAT
+        with patch.object(connection, "HEARTBEAT", heartbeat):
+            async with open_rabbitmq(way.url, clock, limits=limits, quorum=way.quorum) as rabbitmq:
+                yield rabbitmq
     else:
         async with open_bullmq(way.url, clock, limits=limits, lease=way.lease) as bullmq:
             yield bullmq
@@ -97,7 +100,7 @@ async def publish(broker: Broker, queue: str, prefix: str, count: str, at_once: 
 
 
 async def serve(broker: Broker, queue: str, slots: str, seconds: str) -> None:
-    """Acknowledge everything, after so many seconds of work each, for ever."""
+    """Acknowledge everything, after so many seconds of work each, forever."""
 
     async def work(delivery: Delivery) -> None:
         await asyncio.sleep(float(seconds))
@@ -181,8 +184,6 @@ VERBS = {each.__name__: each for each in (publish, serve, block, share, soak)}
 
 
 async def main(way: Way, verb: str, *arguments: str) -> None:
-    if way.heartbeat is not None:
-        connection.HEARTBEAT = way.heartbeat
     async with open_broker(way) as broker:
         say("ready")
         await VERBS[verb](broker, way.queue, *arguments)

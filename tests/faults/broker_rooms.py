@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import sqlite3
+import os
 import subprocess
 import sys
 import uuid
@@ -19,13 +19,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import aiormq
 import pytest
-from redis.asyncio import Redis
 
 from faults.broker_journal import Event, Journal
 from faults.broker_process import SQLITE, Way, open_broker
+from faults.database import DatabaseFile, WriteLock
 from faults.processes import eventually, eventually_async
+from forks import Service, start_fork
 from servers.private import PrivateServer
 from servers.proxy import Proxy
 from servers.rabbitmq import RabbitServer
@@ -46,14 +46,14 @@ MakeServer = Callable[[Path], PrivateServer]
 @dataclass(frozen=True, kw_only=True)
 class Backend:
     name: str
-    make_server: MakeServer | None = None  # None: there is nobody who could die
-    server: str = ""  # backends with one name share it
+    make_server: MakeServer | None = None  # None: there is no server to kill
+    server: str | None = None  # backends with one name share it
     is_second_topology: bool = False  # quorum queues
     limit_is_exact: bool = True
     knows_ids: bool = False  # a waiting message with the id stands for one that is published again
     counts_kills: bool = True  # each; else a message only knows that it was redelivered
     shares_at_once: bool = True  # else a message may wait at a busy process while another is idle
-    gives_up: float  # seconds after which a call has failed that nobody answers
+    gives_up: float  # seconds after which an unanswered call has failed
 
 
 BACKENDS = (
@@ -61,7 +61,7 @@ BACKENDS = (
     Backend(
         name="bullmq",
         make_server=RedisServer,
-        server="redis",
+        server="bullmq",
         knows_ids=True,
         gives_up=5,
     ),
@@ -94,14 +94,14 @@ with_a_server = only(lambda backend: backend.make_server)
 # Classic and quorum queues are reached in the same way: where only that matters, one will do.
 each_server = only(lambda backend: backend.make_server and not backend.is_second_topology)
 on_rabbitmq = only(lambda backend: backend.server == "rabbitmq")
-on_bullmq = only(lambda backend: backend.server == "redis")
+on_bullmq = only(lambda backend: backend.server == "bullmq")
 on_sqlite = only(lambda backend: backend.make_server is None)
 
 
 class BrokerProcess:
     """A run of broker_process.py."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], said: Path, errors: Path) -> None:
+    def __init__(self, popen: Service, said: Path, errors: Path) -> None:
         self._popen = popen
         self._said = said
         self._errors = errors
@@ -152,7 +152,7 @@ class BrokerRoom:
     queue: str
     journal: Journal = field(default_factory=Journal)
     processes: list[BrokerProcess] = field(default_factory=list)
-    _lock: sqlite3.Connection | None = None
+    _lock: WriteLock | None = None
 
     @property
     def file(self) -> Path:
@@ -168,6 +168,26 @@ class BrokerRoom:
     def server(self) -> PrivateServer:
         assert self.private_server is not None
         return self.private_server
+
+    @property
+    def redis(self) -> RedisServer:
+        assert isinstance(self.private_server, RedisServer)
+        return self.private_server
+
+    @property
+    def rabbitmq(self) -> RabbitServer:
+        assert isinstance(self.private_server, RabbitServer)
+        return self.private_server
+
+    @property
+    def amqp_queues(self) -> list[str]:
+        """The queue itself, and those that serve it."""
+        layout = Layout(queue=self.queue)
+        return [spec.name for spec in (layout.ready, layout.again, layout.dead, *layout.waits)]
+
+    @property
+    def amqp_exchanges(self) -> Sequence[str]:
+        return Layout(queue=self.queue).exchanges
 
     def way(self, port: int | None = None, **settings: object) -> Way:
         if self.private_server is None:
@@ -190,16 +210,30 @@ class BrokerRoom:
     ) -> BrokerProcess:
         number = len(self.processes)
         said, errors = self.folder / f"{number}.said", self.folder / f"{number}.errors"
-        with said.open("wb") as output, errors.open("wb") as error_output:
-            popen = subprocess.Popen(
-                [
-                    *prefix, sys.executable, "-P", str(PROGRAM),  # -P: our site.py is not Python's
-                    self.way(None, **settings).as_json(), verb, *map(str, arguments),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=error_output,
-            )  # fmt: skip
+        words = (self.way(None, **settings).as_json(), verb, *map(str, arguments))
+        popen: Service
+        with (
+            Path(os.devnull).open("rb") as nothing,
+            said.open("wb") as output,
+            errors.open("wb") as error_output,
+        ):
+            if prefix:
+                popen = subprocess.Popen(
+                    [*prefix, sys.executable, "-P", PROGRAM, *words],  # our site.py isn't Python's
+                    stdin=nothing,
+                    stdout=output,
+                    stderr=error_output,
+                )
+            else:
+                popen = start_fork(
+                    PROGRAM,
+                    *words,
+                    env=os.environ,
+                    folder=self.folder,
+                    stdin=nothing.fileno(),
+                    stdout=output.fileno(),
+                    stderr=error_output.fileno(),
+                )
         process = BrokerProcess(popen, said, errors)
         self.processes.append(process)
         return process
@@ -218,12 +252,11 @@ class BrokerRoom:
             await asyncio.to_thread(self.server.restart)
 
     def pause(self) -> None:
-        """Nobody answers; without a server, nobody else may write."""
+        """No server answers; where there is none, no one else may write."""
         if self.private_server is not None:
             self.private_server.pause()
         else:
-            self._lock = sqlite3.connect(self.file, timeout=30, isolation_level=None)
-            self._lock.execute("BEGIN EXCLUSIVE")
+            self._lock = DatabaseFile(self.file).hold_write_lock()
 
     def resume(self) -> None:
         if self.private_server is not None:
@@ -273,39 +306,18 @@ class BrokerRoom:
     async def left_behind(self) -> dict[str, int]:
         """What the backend keeps of the queue, by its own names."""
         if self.private_server is None:
-            with sqlite3.connect(f"file:{self.file}?mode=ro", uri=True) as reading:
-                rows = {
-                    table: int(reading.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-                    for table in ("messages", "dead_letters")
-                }
-            reading.close()
-            return rows
+            file = DatabaseFile(self.file)
+            return {"messages": file.queued_count(), "dead_letters": file.dead_letter_count()}
         if isinstance(self.private_server, RabbitServer):
-            told = await asyncio.to_thread(
-                self.private_server.ctl, "list_queues", "name", "messages", "--no-table-headers"
-            )
-            rows = {name: int(count) for name, count in map(str.split, told.splitlines())}
+            rows = await asyncio.to_thread(self.private_server.queue_lengths)
             return {name: n for name, n in rows.items() if name.startswith(self.queue)}
-        client = Redis.from_url(self.way().url)
-        found = [key.decode() async for key in client.scan_iter(f"bull:{self.queue}:*")]
-        keys = [key for key in found if await client.ttl(key) < 0]  # the others go by themselves
-        lengths = {
-            key: int(await client.xlen(key)) if key.endswith(":events") else 1 for key in keys
-        }
-        await client.aclose()
-        return lengths
+        return await self.redis.keys(f"bull:{self.queue}:*", expiring=False)
 
     async def clear(self) -> None:
         """Remove the queue, which would slow down the next start of the server."""
         if isinstance(self.private_server, RabbitServer):
-            layout = Layout(queue=self.queue)
-            connection = await aiormq.connect(self.way().url)
-            channel = await connection.channel()
-            for exchange in layout.exchanges:
-                await channel.exchange_delete(exchange)
-            for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
-                await channel.queue_delete(spec.name)
-            await connection.close()
+            await self.rabbitmq.delete_exchanges(*self.amqp_exchanges)
+            await self.rabbitmq.delete_queues(*self.amqp_queues)
 
 
 def _running(backend: Backend, servers: SharedServers) -> PrivateServer | None:
@@ -327,7 +339,7 @@ def _new_room(backend: Backend, servers: SharedServers, folder: Path) -> BrokerR
 
 
 class _Complaints(logging.Handler):
-    """What asyncio says of tasks that nobody looks after. Of a lost connection it only warns."""
+    """What asyncio says of tasks that are not awaited. Of a lost connection it only warns."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -342,7 +354,7 @@ async def open_room(
     backend: Backend, servers: SharedServers, folder: Path
 ) -> AsyncIterator[BrokerRoom]:
     complaints = _Complaints()
-    gc.collect()  # what others have left behind is no complaint of this one
+    gc.collect()  # what others have left behind is not a complaint of this one
     logging.getLogger("asyncio").addHandler(complaints)
     room = _new_room(backend, servers, folder)
     try:

@@ -16,11 +16,11 @@ from faults.broker_rooms import room
 from faults.processes import Fleet, SmallDisk, small_disk
 from faults.site import Site
 from faults.stack import MakeStack, Stack, empty
-from servers.mongod import MongoServer
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 from servers.shared import SharedServers
+from topologies import SERVERS
 
 __all__ = ["room"]  # a fixture
 
@@ -78,7 +78,7 @@ def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 @pytest.fixture
 def rng(say: Callable[[str], None]) -> random.Random:
-    """Randomness of which a failed run tells the seed."""
+    """Randomness whose seed a failed run prints."""
     seed = int(os.environ.get("FAULTS_SEED", "20240607"))
     say(f"FAULTS_SEED={seed}")
     return random.Random(seed)
@@ -90,21 +90,17 @@ class Victims:
     def __init__(self, servers: SharedServers) -> None:
         self._servers = servers
 
-    async def store(self, name: str) -> MongoServer | None:
-        options = {"mongodb": {}, "replicas": {"replica_set": "rs0"}}
-        if name not in options:
+    async def store(self, name: str) -> PrivateServer | None:
+        if name == "sqlite":
             return None
-        server = self._servers.get(f"{name}-to-kill", MongoServer, **options[name])
-        assert isinstance(server, MongoServer)
+        server = self._servers.get(f"{name}-to-kill", SERVERS[name])
         await asyncio.to_thread(server.ensure_running)
         return server
 
     async def broker(self, name: str) -> RabbitServer | RedisServer | None:
         if name == "file":
             return None
-        make: type[PrivateServer]
-        key, make = {"rabbitmq": ("rabbitmq", RabbitServer), "bullmq": ("redis", RedisServer)}[name]
-        server = self._servers.get(f"{key}-to-kill", make)
+        server = self._servers.get(f"{name}-to-kill", SERVERS[name])
         assert isinstance(server, RabbitServer | RedisServer)
         await asyncio.to_thread(server.ensure_running)
         await empty(server)
@@ -113,15 +109,15 @@ class Victims:
 
 @pytest.fixture
 def stacks(shared_servers: SharedServers, fleets: MakeFleet) -> MakeStack:
-    """Makes installations of a kind: `<store>+<broker>`, of mongodb, replicas (a replica set of
-    one) or sqlite, and rabbitmq, bullmq or file (SQLite)."""
+    """Makes installations of a kind: `<store>+<broker>`. Each is one of SERVERS, or has no server:
+    sqlite, and file (SQLite)."""
     victims = Victims(shared_servers)
 
     async def make(kind: str, *sites: Site, **settings: object) -> Stack:
         store_name, broker_name = kind.split("+")
         store, broker = await victims.store(store_name), await victims.broker(broker_name)
         if store is not None:
-            settings |= {"store": store.url, "mongodb_database": f"faults-{uuid.uuid4().hex[:8]}"}
+            settings |= store.settings(f"faults-{uuid.uuid4().hex[:8]}")
         if broker is not None:
             settings |= {"broker": broker.url}
         fleet = fleets(*sites, data=None, prefix=(), **settings)

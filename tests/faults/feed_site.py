@@ -31,13 +31,13 @@ class FeedSite(Site):
     def __init__(self) -> None:
         super().__init__()
         self.feeds: dict[str, Served] = {}
-        self.asked: Counter[str] = Counter()
+        self.requested: Counter[str] = Counter()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             request = await reader.readuntil(b"\r\n\r\n")
             path = request.split(b" ", 2)[1].decode()
-            self.asked[path] += 1
+            self.requested[path] += 1
             served = self.feeds.get(path) or Served.of("not here", 404)
             etag = served.headers.get("ETag", "").encode()
             if etag and b"If-None-Match: " + etag in request:

@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from e2e.running import SAYS_WHEN_READY
 from faults.processes import Fleet, Process, eventually_async
@@ -69,7 +70,7 @@ class ImportRoom:
         async with open_services(load_settings(self.fleet.settings)) as services:
             yield services
 
-    async def start_run(self, services: Services, **settings: object) -> str:
+    async def start_run(self, services: Services, **settings: Any) -> str:
         """A busy machine may answer late, and is asked again."""
         feed, _ = await retry_until_available(
             lambda: services.manage_feeds.add(self.url, "Big", enabled=False, **settings)
@@ -82,7 +83,7 @@ class ImportRoom:
         """Wait until batches of it are stored."""
 
         async def look() -> bool:
-            run = await retry_until_available(lambda: services.imports.runs.find(run_id))
+            run = await retry_until_available(lambda: services.imports.listed_runs.find(run_id))
             return run is not None and run.processed_batches > 0
 
         await eventually_async(look, what="batches are stored")
@@ -91,7 +92,7 @@ class ImportRoom:
     async def is_over(self, services: Services, run_id: str) -> bool:
         """As far as the store answers, which may have been killed."""
         try:
-            run = await services.imports.runs.find(run_id)
+            run = await services.imports.listed_runs.find(run_id)
         except Unavailable:
             return False
         return run is not None and run.status is not RunStatus.RUNNING
@@ -102,9 +103,9 @@ class ImportRoom:
                 lambda: self.is_over(services, run_id), what="the run ends", seconds=600
             )  # the whole test has less, unless it marks its load as large
         except AssertionError as late:
-            run = await services.imports.runs.find(run_id)
+            run = await services.imports.listed_runs.find(run_id)
             raise AssertionError(f"{late}: {run}") from None
-        run = await services.imports.runs.find(run_id)
+        run = await services.imports.listed_runs.find(run_id)
         assert run is not None
         return run
 

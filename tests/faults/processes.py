@@ -5,7 +5,7 @@
     worker = await fleet.start("worker")
     worker.kill()
 
-A process that ends without being told to fails the test (`Fleet.check`).
+A process that ends without a request fails the test (`Fleet.check`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import TypeVar
 
 from e2e.running import SAYS_WHEN_READY
 from forks import Service, start_service
-from patience import PATIENCE_SECONDS
 from proc import states
 from servers.private import free_port
+from timeouts import TIMEOUT_SECONDS
 
 RIGGED = Path(__file__).with_name("rigged.py")
 POLL_SECONDS = 0.05
@@ -37,7 +37,7 @@ Found = TypeVar("Found")
 
 
 async def eventually(
-    look: Callable[[], Found], *, what: str, seconds: float = PATIENCE_SECONDS
+    look: Callable[[], Found], *, what: str, seconds: float = TIMEOUT_SECONDS
 ) -> Found:
     """The first true thing that `look` finds."""
 
@@ -48,7 +48,7 @@ async def eventually(
 
 
 async def eventually_async(
-    look: Callable[[], Awaitable[Found]], *, what: str, seconds: float = PATIENCE_SECONDS
+    look: Callable[[], Awaitable[Found]], *, what: str, seconds: float = TIMEOUT_SECONDS
 ) -> Found:
     deadline = time.monotonic() + seconds
     while not (found := await look()):
@@ -103,7 +103,7 @@ class Process:
     def stop(self) -> None:
         """SIGSTOP, and stopped when this returns."""
         os.kill(self.pid, signal.SIGSTOP)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while states(self.pid) != {"T"}:
             assert time.monotonic() < deadline, f"{self.pid} does not stop"
 
@@ -149,18 +149,24 @@ class Fleet:
         environment |= {f"RIGGED_{name.upper()}": value for name, value in rigging.items()}
         log = self.folder / f"{len(self.processes):03d}-{role}.log"
         popen: Service
-        if rigging or self.prefix:
+        if self.prefix:
             program = (str(self.rigged),) if rigging else ("-m", "webloom")
             command = [*self.prefix, sys.executable, *program, role]
             popen = _launch(command, environment, self.folder, log)
         else:
-            popen = start_service(role, env=environment, folder=self.folder, log=log)
+            popen = start_service(
+                role,
+                env=environment,
+                folder=self.folder,
+                log=log,
+                program=self.rigged if rigging else "webloom",
+            )
         process = Process(role, popen, log)
         self.processes.append(process)
         return process
 
     def check(self) -> None:
-        """Nothing has ended by itself, and nothing has raised what nobody expected."""
+        """Nothing has ended by itself, and nothing has raised an unexpected error."""
         for process in self.processes:
             ended_well = process.alive or process.told_to_end
             assert ended_well, f"{process.role} ended with {process.code}: {process.output[-3000:]}"
@@ -220,7 +226,7 @@ class SmallDisk:
 
     @contextmanager
     def kept_full(self) -> Iterator[None]:
-        """Somebody else takes every block at once that becomes free."""
+        """Another program takes every block as soon as it becomes free."""
         stop = threading.Event()
 
         def fill_on() -> None:
@@ -255,7 +261,7 @@ def small_disk(folder: Path, size: str) -> Iterator[SmallDisk]:
     assert keeper.stdout is not None
     try:
         if keeper.stdout.readline() != b"ready\n":
-            raise OSError("a mount namespace is not to be had here")
+            raise OSError("this machine allows no mount namespaces")
         yield SmallDisk(
             inside=folder,
             seen=Path(f"/proc/{keeper.pid}/root{folder}"),

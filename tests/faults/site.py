@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
+
+from servers.loopback import LoopbackSite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,20 +18,17 @@ class Page:
     status: int = 200
 
 
-class Site:
+class Site(LoopbackSite):
     """Answers each path with `page(path, which)`, `which` being 1 for the first request of it."""
 
     def __init__(self, *, host: str = "127.0.0.1", seconds: float = 0.0) -> None:
-        self.host = host
-        self.port = 0
+        super().__init__(host=host)
         self.seconds = seconds  # that an answer takes
-        self.connections = 0
         self.arrivals: defaultdict[str, list[float]] = defaultdict(list)  # path -> monotonic times
         self.most_at_once: Counter[str] = Counter()  # path -> requests that overlapped
         self.page: Callable[[str, int], Page] = lambda path, which: Page()
         self._running: Counter[str] = Counter()
         self._held: dict[str, asyncio.Event] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def address(self) -> str:
@@ -54,41 +51,22 @@ class Site:
     def release(self, path: str) -> None:
         self._held.pop(path).set()
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, self.host, 0, backlog=512)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                path = head.split(b" ", 2)[1].decode()
-                writer.write(await self._answer(path))
-                await writer.drain()
+            await self._answer_all(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client has gone, or was killed
         finally:
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
+
+    async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split(b" ", 2)[1].decode()
+            writer.write(await self._answer(path))
+            await writer.drain()
 
     async def _answer(self, path: str) -> bytes:
         self.arrivals[path].append(time.monotonic())

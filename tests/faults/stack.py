@@ -22,10 +22,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import aiormq
 import msgspec
-from aiormq.abc import AbstractChannel
-from redis.asyncio import Redis
 
 from faults.client import Client
 from faults.processes import Fleet, Process, eventually_async
@@ -49,7 +46,7 @@ from webloom.domain.inventory import (
 from webloom.domain.page import CHECK_QUEUE, STORAGE_QUEUE
 from webloom.ports.broker import QueueDepth
 from webloom.ports.pages import PageFilter
-from webloom.ports.watch_runs import RunFilter as WatchRunFilter
+from webloom.ports.watch_run_listing import RunFilter as WatchRunFilter
 from webloom.settings import load_settings
 
 BOTH = ("mongodb+rabbitmq", "mongodb+bullmq")
@@ -133,7 +130,7 @@ class Stack:
             async def look() -> bool:
                 nonlocal empty_looks
                 try:
-                    counts = await services.store.count_by_status()
+                    counts = await services.records.count_by_status()
                     depth = await services.broker.depth(METADATA_QUEUE)
                 except Unavailable:
                     return False
@@ -153,7 +150,7 @@ class Stack:
             return await self._truth(services)
 
     async def ends_well(self, client: Client) -> Truth:
-        """Settled; every process ends when it is told to; nobody held a message in secret."""
+        """Settled; every process ends on request; no process held a message in secret."""
         await self.settled()
         self.fleet.check()
         await self.shut_down()
@@ -175,7 +172,7 @@ class Stack:
         return status, {each["name"]: each for each in health["dependencies"]}
 
     async def queue(self, client: Client) -> dict[str, Any]:
-        """Once it is told: what a busy machine does not say in time is left out."""
+        """Once it is reported: a busy machine leaves out what it could not read in time."""
 
         async def look() -> dict[str, Any] | None:
             _, health = await client.get("/health")
@@ -185,7 +182,7 @@ class Stack:
         assert queue is not None
         return queue
 
-    def told(self, truth: Truth, client: Client) -> str:
+    def summary(self, truth: Truth, client: Client) -> str:
         """Duplicates are harmless and are counted."""
         fetches = Counter(len(times) for times in self.site.arrivals.values())
         return (
@@ -197,7 +194,7 @@ class Stack:
     async def _truth(self, services: Services) -> Truth:
         records, cursor = [], None
         while True:
-            page = await services.store.page_of_records(RecordFilter(), limit=500, cursor=cursor)
+            page = await services.records.page_of_records(RecordFilter(), limit=500, cursor=cursor)
             records += page.records
             cursor = page.next_cursor
             if cursor is None:
@@ -205,7 +202,7 @@ class Stack:
         dead = await services.broker.dead_letters(METADATA_QUEUE, limit=1000)
         return Truth(
             records=records,
-            counts=await services.store.count_by_status(),
+            counts=await services.records.count_by_status(),
             depth=await services.broker.depth(METADATA_QUEUE),
             dead={_message.decode(letter.body).url for letter in dead},
         )
@@ -217,7 +214,7 @@ class MakeStack(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    asked: float  # monotonic
+    sent_at: float  # monotonic
     seconds: float
     status: int | None
 
@@ -234,7 +231,7 @@ class Load:
     slow_rate: float = 5.0  # a second
     name: str = "steady"
     answers: list[Answer] = field(default_factory=list)
-    asked: int = 0
+    requested: int = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Load]:
@@ -251,9 +248,9 @@ class Load:
 
         async def look() -> float:
             times = [
-                each.asked + each.seconds - since
+                each.sent_at + each.seconds - since
                 for each in self.answers
-                if each.asked >= since and each.status == status
+                if each.sent_at >= since and each.status == status
             ]
             return min(times, default=0.0)
 
@@ -265,15 +262,17 @@ class Load:
     async def _post_on(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             while not stop.is_set():
-                group.create_task(self._timed(f"/{self.name}/{self.asked}"))
-                self.asked += 1
-                is_slow = self.asked >= self.most_at_full_rate
+                group.create_task(self._timed(f"/{self.name}/{self.requested}"))
+                self.requested += 1
+                is_slow = self.requested >= self.most_at_full_rate
                 await asyncio.sleep(1 / (self.slow_rate if is_slow else self.per_second))
 
     async def _timed(self, path: str) -> None:
-        asked = time.monotonic()
+        sent_at = time.monotonic()
         status = await self._post(path)
-        self.answers.append(Answer(asked=asked, seconds=time.monotonic() - asked, status=status))
+        self.answers.append(
+            Answer(sent_at=sent_at, seconds=time.monotonic() - sent_at, status=status)
+        )
 
     async def _post(self, path: str) -> int | None:
         return await self.client.post(self.site.url(path))
@@ -315,8 +314,8 @@ class EventLoad(Load):
         except AssertionError as late:
             pages = await self._pages(services)
             missing, counted = self.accepted - pages.keys(), await self._counted(services)
-            told = f"{len(missing)} of {len(self.accepted)} missing, {len(pages)} pages"
-            raise AssertionError(f"{late}: {told}, {counted} counted") from None
+            reported = f"{len(missing)} of {len(self.accepted)} missing, {len(pages)} pages"
+            raise AssertionError(f"{late}: {reported}, {counted} counted") from None
 
     async def check(self, services: Services) -> None:
         """When no process is left: none is stored or counted twice."""
@@ -328,14 +327,15 @@ class EventLoad(Load):
         assert (depth.ready, depth.delayed, depth.in_flight or 0, depth.dead) == (0, 0, 0, 0)
 
     async def _counted(self, services: Services) -> int:
-        runs, _ = await services.watch_runs.runs(WatchRunFilter(watch_id=self.name), limit=100)
+        chosen = WatchRunFilter(watch_id=self.name)
+        runs, _ = await services.watch_run_listing.runs(chosen, limit=100)
         return sum(run.tally.processed for run in runs)
 
     async def _pages(self, services: Services) -> dict[str, int | None]:
         found: dict[str, int | None] = {}
         cursor = None
         while True:
-            chosen = PageFilter(job_id=self.name)
+            chosen = PageFilter(watch_id=self.name)
             pages, cursor = await services.pages.list_pages(chosen, limit=100, cursor=cursor)
             found |= {page.url: page.version for page in pages}
             if cursor is None:
@@ -365,39 +365,19 @@ def terminate(process: Process) -> None:
 async def empty(broker: RabbitServer | RedisServer) -> None:
     """As a new server is."""
     if isinstance(broker, RedisServer):
-        async with redis_client(broker) as redis:
-            await redis.config_set("maxmemory", 0)
-            await redis.flushall()
+        await broker.lift_limit()
+        await broker.flush()
         return
-    async with amqp_channel(broker) as channel:
-        for queue in (METADATA_QUEUE, IMPORT_QUEUE, STORAGE_QUEUE, CHECK_QUEUE):
-            layout = Layout(queue=queue)
-            for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
-                await channel.queue_delete(spec.name)
-            for exchange in layout.exchanges:
-                await channel.exchange_delete(exchange)
+    for queue in (METADATA_QUEUE, IMPORT_QUEUE, STORAGE_QUEUE, CHECK_QUEUE):
+        layout = Layout(queue=queue)
+        specs = (layout.ready, layout.again, layout.dead, *layout.waits)
+        await broker.delete_queues(*(spec.name for spec in specs))
+        await broker.delete_exchanges(*layout.exchanges)
 
 
 async def purge(broker: RabbitServer | RedisServer) -> None:
     """Lose every message."""
     if isinstance(broker, RedisServer):
-        async with redis_client(broker) as redis:
-            await redis.flushall()
-        return
-    async with amqp_channel(broker) as channel:
-        await channel.queue_purge(METADATA_QUEUE)
-
-
-@asynccontextmanager
-async def redis_client(server: RedisServer) -> AsyncIterator[Redis]:
-    async with Redis.from_url(server.url) as client:
-        yield client
-
-
-@asynccontextmanager
-async def amqp_channel(server: RabbitServer) -> AsyncIterator[AbstractChannel]:
-    connection = await aiormq.connect(server.url)
-    try:
-        yield await connection.channel()
-    finally:
-        await connection.close()
+        await broker.flush()
+    else:
+        await broker.purge_queue(METADATA_QUEUE)

@@ -9,15 +9,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import aiormq
 import pytest
-from redis.asyncio import Redis
 
 from faults.broker_process import SQLITE, message
 from faults.broker_rooms import STALL, BrokerRoom, on_bullmq, on_rabbitmq, on_sqlite, with_a_server
 from faults.processes import SmallDisk, eventually, eventually_async
 from servers.rabbitmq import RabbitServer
-from webloom.adapters.rabbitmq.layout import Layout
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, QueueFull
 from webloom.ports.broker import Broker
 
@@ -71,7 +68,7 @@ async def test_a_queue_filled_to_its_limit_refuses_until_messages_are_taken(
         taken = 0
 
         async def is_open_again() -> bool:
-            """A queue that is told of an ack counts a little later."""
+            """A queue counts an ack a little later."""
             nonlocal taken
             if await accepts(room, broker, "fits again"):
                 return True
@@ -118,32 +115,14 @@ async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
 async def short_of_room(room: BrokerRoom) -> AsyncIterator[None]:
     """The server takes nothing more; what is there can be worked off."""
     if isinstance(room.private_server, RabbitServer):
-        ctl = room.private_server.ctl
-
-        def is_heard_of() -> bool:
-            """The alarm takes a moment to reach the connections."""
-            states = ctl("list_connections", "state", "--no-table-headers").split()
-            return bool(states) and set(states) <= {"blocking", "blocked"}
-
-        try:
-            await asyncio.to_thread(ctl, "set_disk_free_limit", "1000000GB")
-            for _ in range(100):
-                if await asyncio.to_thread(is_heard_of):
-                    break
-            else:
-                raise AssertionError("RabbitMQ does not report the alarm to its clients")
+        async with room.private_server.disk_alarm():
             yield
-        finally:
-            await asyncio.to_thread(ctl, "set_disk_free_limit", "1MB")
         return
-    client = Redis.from_url(room.way().url)
     try:
-        used = (await client.info("memory"))["used_memory"]
-        await client.config_set("maxmemory", used - MORE_THAN_COMES_AND_GOES)
+        await room.redis.limit_memory(-MORE_THAN_COMES_AND_GOES)
         yield
     finally:
-        await client.config_set("maxmemory", 0)
-        await client.aclose()
+        await room.redis.lift_limit()
 
 
 @with_a_server
@@ -157,7 +136,7 @@ async def test_a_server_without_room_refuses_publishes_in_time_and_still_drains(
         async with worker.deliveries(room.queue, 4) as deliveries:
             async with short_of_room(room):
                 begun = time.monotonic()
-                with pytest.raises(BrokerUnavailable) as told:
+                with pytest.raises(BrokerUnavailable) as reported:
                     await broker.publish(room.queue, message("no room"))
                 failed = time.monotonic() - begun
                 slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(4)]
@@ -170,7 +149,7 @@ async def test_a_server_without_room_refuses_publishes_in_time_and_still_drains(
             for slot in slots:
                 slot.cancel()
             await asyncio.wait(slots)
-    say(f"refused after {failed:.1f} s ({told.value}); accepted again after {back:.1f} s")
+    say(f"refused after {failed:.1f} s ({reported.value}); accepted again after {back:.1f} s")
     assert failed < room.backend.gives_up + STALL
     await room.settled(say)
 
@@ -182,6 +161,8 @@ async def test_a_full_disk_refuses_publishes_until_space_is_freed(
     """test_broker_killed covers a locked file, test_database_unusable what the API answers and
     what a worker does meanwhile."""
     url = f"{SQLITE}{disk.inside / room.file.name}"
+    # So that there is something to free if the messages alone fill the disk.
+    (disk.seen / "filler").write_bytes(bytes(4 << 20))
     publisher = room.start("publish", "m", 100_000, 4, prefix=disk.enter, url=url)
     await publisher.said("accepted", 100)
     size = disk.fill()
@@ -226,33 +207,19 @@ async def test_four_processes_that_publish_and_consume_at_once_serve_nothing_twi
     await room.settled(say)
 
 
-@asynccontextmanager
-async def administration(room: BrokerRoom) -> AsyncIterator[aiormq.abc.AbstractChannel]:
-    """RabbitMQ as somebody else sees it."""
-    connection = await aiormq.connect(room.way().url)
-    try:
-        yield await connection.channel()
-    finally:
-        await connection.close()
-
-
 @on_rabbitmq
 async def test_queues_deleted_while_in_use_are_declared_again(room: BrokerRoom, say: Say) -> None:
-    layout = Layout(queue=room.queue)
     async with room.open() as broker, broker.deliveries(room.queue, 2) as deliveries:
         slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(2)]
         await broker.publish(room.queue, message("before"), delay=0.1)
         room.journal.note("accepted", "before")
         await eventually(lambda: room.journal.names("acked"), what="it is served")
-        async with administration(room) as channel:
-            for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
-                await channel.queue_delete(spec.name)
-                is_next = spec == layout.ready
-                await asyncio.sleep(LONG_DELETION_SECONDS if is_next else DELETION_SECONDS)
-                name = f"without {spec.name}".replace(" ", "-")
-                await insist(room, broker, name)
-            for exchange in layout.exchanges[:3]:
-                await channel.exchange_delete(exchange)
+        for queue in room.amqp_queues:
+            await room.rabbitmq.delete_queues(queue)
+            is_next = queue == room.queue
+            await asyncio.sleep(LONG_DELETION_SECONDS if is_next else DELETION_SECONDS)
+            await insist(room, broker, f"without-{queue}")
+        await room.rabbitmq.delete_exchanges(*room.amqp_exchanges[:3])
         await asyncio.sleep(LONG_DELETION_SECONDS)
         for delay in (0.0, 0.1, 0.3, 0.6):
 
@@ -277,33 +244,30 @@ async def test_queues_deleted_while_in_use_are_declared_again(room: BrokerRoom, 
 async def test_a_queue_declared_with_other_arguments_is_reported_until_it_is_deleted(
     room: BrokerRoom, say: Say
 ) -> None:
-    async with administration(room) as channel:
-        await channel.queue_declare(room.queue, durable=True, arguments={"x-max-length": 7})
-        async with room.open(limit=LIMIT) as broker:
-            with pytest.raises(BackendRefused, match=rf"{room.queue}.*declared with another"):
-                await broker.publish(room.queue, message("refused"))
-            with pytest.raises(BackendRefused, match="declared with another"):
-                async with broker.deliveries(room.queue, 1):
-                    pass
-            await broker.publish(f"{room.queue}-other", message("elsewhere"))
-            await channel.queue_delete(room.queue)
-            await insist(room, broker, "now it fits")
-        for suffix in ("", ".again", ".dead"):
-            await channel.queue_delete(f"{room.queue}-other{suffix}")
+    other = f"{room.queue}-other"
+    await room.rabbitmq.declare_short_queue(room.queue)
+    async with room.open(limit=LIMIT) as broker:
+        with pytest.raises(BackendRefused, match=rf"{room.queue}.*declared with another"):
+            await broker.publish(room.queue, message("refused"))
+        with pytest.raises(BackendRefused, match="declared with another"):
+            async with broker.deliveries(room.queue, 1):
+                pass
+        await broker.publish(other, message("elsewhere"))
+        await room.rabbitmq.delete_queues(room.queue)
+        await insist(room, broker, "now it fits")
+    await room.rabbitmq.delete_queues(other, f"{other}.again", f"{other}.dead")
     await room.settled(say, LIMIT)
 
 
 @on_bullmq
 async def test_a_redis_flushed_while_in_use_keeps_serving(room: BrokerRoom, say: Say) -> None:
     """What it held is gone, and nothing else: waiting and delayed jobs, locks, scripts."""
-    client = Redis.from_url(room.way().url)
     async with room.open() as broker, broker.deliveries(room.queue, 3) as deliveries:
         for n in range(5):
             await broker.publish(room.queue, message(f"gone{n}"))
         await broker.publish(room.queue, message("gone later"), delay=60)
         held = await anext(deliveries)
-        await client.flushall()
-        await client.script_flush()
+        await room.redis.flush()
         await held.ack()  # changes nothing
         slots = [asyncio.create_task(room.journal.acking(deliveries)) for _ in range(3)]
         for n in range(20):
@@ -314,5 +278,4 @@ async def test_a_redis_flushed_while_in_use_keeps_serving(room: BrokerRoom, say:
         for slot in slots:
             slot.cancel()
         await asyncio.wait(slots)
-    await client.aclose()
     await room.settled(say)

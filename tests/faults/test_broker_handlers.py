@@ -12,13 +12,13 @@ import pytest
 from faults.broker_process import message
 from faults.broker_rooms import BrokerRoom
 from faults.processes import eventually
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Broker, Delivery
 
 Say = Callable[[str], None]
 LEASE = 2.0
-KEPT_LEASE = 5.0  # which a busy machine lets nobody lose who means to keep it
+KEPT_LEASE = 5.0  # which is kept even on a busy machine
 HEARTBEAT = 1  # of RabbitMQ: its server gives a silent client up after two or three
 KEPT_HEARTBEAT = 3
 HOUR = 3600.0
@@ -61,7 +61,7 @@ async def test_a_blocked_event_loop_costs_at_most_a_duplicate_delivery(
         await accepted(room, broker, "blocked")
         [got] = await sleeper.said("got")
         async with broker.deliveries(room.queue, 1) as deliveries:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 taken_over = await anext(deliveries)
             say(f"taken over after {time.monotonic() - got.at:.1f} s")
             assert (taken_over.message_id, taken_over.redelivered) == ("blocked", True)
@@ -71,7 +71,7 @@ async def test_a_blocked_event_loop_costs_at_most_a_duplicate_delivery(
             depth = await broker.depth(room.queue)
             assert depth.in_flight in (1, None), "it is still the new holder's"
             await taken_over.retry(0.1)  # so that it is seen whether it was still there
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 again = await anext(deliveries)
             assert again.message_id == "blocked"
             await again.ack()
@@ -137,7 +137,7 @@ async def test_delays_of_any_length_block_no_others_and_never_end_early(
 
     async with room.open() as broker, broker.deliveries(room.queue, 8) as deliveries:
         await broker.publish(room.queue, message("acked first"), delay=0.01)
-        async with asyncio.timeout(PATIENCE_SECONDS):  # what a delay needs is there now
+        async with asyncio.timeout(TIMEOUT_SECONDS):  # what a delay needs is there now
             await (await anext(deliveries)).ack()
         slots = [asyncio.create_task(serve(deliveries)) for _ in range(8)]
         for delay in DELAYS:
@@ -209,7 +209,7 @@ async def fail_in_the_middle(room: BrokerRoom, error: type[BaseException]) -> No
 
 
 class SetClock(SystemClock):
-    """Somebody sets the wall clock; the steady one goes on."""
+    """The wall clock is set; the steady one goes on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -242,12 +242,12 @@ async def test_a_jump_of_the_wall_clock_moves_no_lease_and_no_delay(
         clock.shift = jump
         waiters = [asyncio.ensure_future(anext(each)) for each in (deliveries, others)]
         came, _ = await asyncio.wait(
-            waiters, timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            waiters, timeout=TIMEOUT_SECONDS, return_when=asyncio.FIRST_COMPLETED
         )
         spent = time.monotonic() - begun
         assert spent > 1.45
         [first] = came
-        assert first.result().message_id == "delayed", "nobody else gets what is held"
+        assert first.result().message_id == "delayed", "what is held goes to no one else"
         await first.result().ack()
         room.journal.note("acked", "delayed")
         others_came, _ = await asyncio.wait(set(waiters) - came, timeout=KEPT_LEASE + 1)

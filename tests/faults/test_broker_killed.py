@@ -20,13 +20,12 @@ from faults import broker_rooms
 from faults.broker_process import message
 from faults.broker_rooms import STALL, BrokerRoom, each_server, with_a_server
 from faults.processes import eventually
-from patience import PATIENCE_SECONDS
-from webloom.adapters.rabbitmq import connection
+from timeouts import TIMEOUT_SECONDS
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery
 
 Say = Callable[[str], None]
-HEARTBEAT = 2  # seconds; RabbitMQ's own, of which several have to be missed
+HEARTBEAT = 2  # seconds; RabbitMQ's own; it takes several missed ones
 EVERY_KIND = 60  # messages, among which each kind of treatment is found
 
 
@@ -42,11 +41,11 @@ class Load:
         self.failed = 0
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Broker]:
+    async def running(self, heartbeat: int | None = None) -> AsyncIterator[Broker]:
         """Yields the broker of the publishers."""
         async with AsyncExitStack() as stack:
-            publisher = await stack.enter_async_context(self._room.open())
-            consumer = await stack.enter_async_context(self._room.open())
+            publisher = await stack.enter_async_context(self._room.open(heartbeat=heartbeat))
+            consumer = await stack.enter_async_context(self._room.open(heartbeat=heartbeat))
             deliveries = await stack.enter_async_context(consumer.deliveries(self._room.queue, 8))
             slots = [asyncio.create_task(self._serve(deliveries)) for _ in range(8)]
             publishers = [asyncio.create_task(self._publish(publisher, n)) for n in range(4)]
@@ -102,7 +101,7 @@ class Load:
             name = delivery.message_id
             self._journal.note("got", name)
             if name.endswith("7"):
-                await self._insist(name, partial(delivery.bury, "ends with seven"))
+                await self._insist(name, partial(delivery.dead_letter, "ends with seven"))
             elif name.endswith("3") and delivery.attempt == 1:
                 await self._insist(name, partial(delivery.retry, 0.3))
             else:
@@ -132,14 +131,14 @@ async def test_a_message_whose_consumer_is_killed_is_redelivered_every_time(
     for attempt in (1, 2, 3):
         victim = room.start("serve", 1, 600, lease=0.9)
         [got] = await victim.said("got")
-        told = attempt if room.backend.counts_kills else min(attempt, 2)
-        assert (got.name, *got.more) == ("poison", str(told), str(int(attempt > 1)))
+        reported = attempt if room.backend.counts_kills else min(attempt, 2)
+        assert (got.name, *got.more) == ("poison", str(reported), str(int(attempt > 1)))
         if attempt > 1:
             waits.append(got.at - killed)
         victim.kill()
         killed = time.monotonic()
     async with room.open() as broker, broker.deliveries(room.queue, 1) as deliveries:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             survivor = await anext(deliveries)
         assert survivor.attempt == (4 if room.backend.counts_kills else 2)
         assert survivor.redelivered
@@ -197,12 +196,11 @@ async def test_a_server_killed_under_load_loses_no_accepted_message(
 
 
 async def test_a_frozen_broker_fails_publishes_in_time_and_recovers_by_itself(
-    room: BrokerRoom, say: Say, monkeypatch: pytest.MonkeyPatch
+    room: BrokerRoom, say: Say
 ) -> None:
-    """A server that is stopped, or, on SQLite, a file in which nobody else may write."""
-    monkeypatch.setattr(connection, "HEARTBEAT", HEARTBEAT)
+    """A server that is stopped, or, on SQLite, a file that no one else may write."""
     load = Load(room)
-    async with load.running() as broker:
+    async with load.running(heartbeat=HEARTBEAT) as broker:
         await load.goes_on()
         with room.journal.fault():
             room.pause()

@@ -16,8 +16,8 @@ import pytest
 
 from faults.broker_process import message
 from faults.broker_rooms import BACKENDS, Backend, BrokerRoom, open_room
-from patience import PATIENCE_SECONDS
 from servers.shared import SharedServers
+from timeouts import TIMEOUT_SECONDS
 
 Say = Callable[[str], None]
 IDLE_SECONDS = 36.0  # longer than every poll, heartbeat and back-off that could hide in a client
@@ -74,7 +74,7 @@ async def idling(
         async def pick_up() -> float:
             begun = time.monotonic()
             await publisher.publish(room.queue, message("m"))
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 delivery = await waiter
             spent = time.monotonic() - begun
             await delivery.ack()
@@ -99,9 +99,9 @@ async def soak(room: BrokerRoom, say: Say) -> None:
     process.check()
     memory = [int(event.more[0]) for event in process.events if event.what == "memory"]
     log = room.file.with_name(room.file.name + "-wal")
-    assert not log.exists(), "whoever closes the file last empties its log"
+    assert not log.exists(), "the last one to close the file empties its log"
     left = await room.left_behind()
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while room.backend.server == "rabbitmq" and any(left.values()) and time.monotonic() < deadline:
         await asyncio.sleep(1)  # what rabbitmqctl tells of a quorum queue is up to a tick old
         left = await room.left_behind()

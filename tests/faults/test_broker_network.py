@@ -73,7 +73,7 @@ async def test_a_publish_whose_reply_was_lost_can_be_repeated_without_loss(
 async def test_a_half_open_connection_is_given_up_in_time_and_replaced(
     room: BrokerRoom, say: Say
 ) -> None:
-    """Nobody says that it is gone: bytes go out, and none come back."""
+    """It is gone without a sign: bytes go out, and none come back."""
     async with (
         room.proxy() as proxy,
         room.open(port=proxy.port) as broker,

@@ -52,7 +52,7 @@ async def test_four_workers_and_two_apis_over_one_file_fetch_every_url_once(
     assert database.statuses() == {"COMPLETED": 2000}
     assert Counter(len(times) for times in site.arrivals.values()) == {1: 2000}
     assert {row.attempt_number for row in database.rows()} == {1}
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     fleet.check()
     database.check()
 

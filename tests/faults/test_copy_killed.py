@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from e2e.copying import by_url, fill, held, records, start
 from e2e.running import environment
-from e2e.test_copy import Documents, by_url, fill, held, records, start
+from faults.database import DatabaseFile, database_on
 from faults.processes import eventually
 from servers.mongod import MongoServer
 from servers.shared import SharedServers
@@ -37,6 +37,8 @@ SIZES = [
     pytest.param(Size(records=4_000, kills=2), id="4,000"),
     pytest.param(Size(records=15_000, kills=6), id="15,000", marks=LARGE),
 ]
+
+DATABASE = "copied"
 
 Say = Callable[[str], None]
 Position = Callable[[], int]  # items that are loaded, by the target's note; 0: there is none
@@ -59,37 +61,33 @@ def server(shared_servers: SharedServers) -> MongoServer:
     server = shared_servers.get("mongodb-to-kill", MongoServer)
     assert isinstance(server, MongoServer)
     server.ensure_running()
-    with Documents(address_of(server)) as client:
-        client.drop_database("copied")
+    server.drop(DATABASE)
     return server
 
 
 def address_of(server: MongoServer) -> str:
-    return f"mongodb://127.0.0.1:{server.port}/copied?directConnection=true"
+    return f"mongodb://127.0.0.1:{server.port}/{DATABASE}?directConnection=true"
 
 
-def position_of(note: str) -> int:
+def position_of(note: str | None) -> int:
+    if note is None:
+        return 0
     return sum(each.get("items", 0) for each in json.loads(note)["verdicts"].values())
 
 
 def position_in_file(file: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
-            row = connection.execute("SELECT position FROM copies").fetchone()
-    except sqlite3.OperationalError:  # there is no file yet, or no table in it
-        return 0
-    return 0 if row is None else position_of(row[0])
+    return position_of(DatabaseFile(file).copy_note())
 
 
-@asynccontextmanager
-async def position_in(server: MongoServer) -> AsyncIterator[Position]:
-    with Documents(address_of(server)) as client:
+@contextmanager
+def position_in(server: MongoServer) -> Iterator[Position]:
+    with database_on(server, DATABASE) as database:
+        yield lambda: position_of(database.copy_note())
 
-        def look() -> int:
-            found = client["copied"]["copies"].find_one()
-            return 0 if found is None else position_of(found["position"])
 
-        yield look
+def count_in(server: MongoServer) -> int:
+    with database_on(server, DATABASE) as database:
+        return database.record_count()
 
 
 class Runs:
@@ -129,14 +127,14 @@ class Runs:
         return report
 
     async def ended(self) -> tuple[int, str, str]:
-        return await told(start(*self._command, env=self._env))
+        return await reported(start(*self._command, env=self._env))
 
 
 def copying(source: str, target: str, env: dict[str, str], position: Position = int) -> Runs:
     return Runs(["copy", "--from", source, "--to", target], env, position)
 
 
-async def told(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+async def reported(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     try:
         out, err = await asyncio.to_thread(process.communicate, timeout=120)
     finally:
@@ -174,12 +172,12 @@ async def test_a_copy_to_mongodb_survives_being_killed(
 ) -> None:
     items = records(size.records)
     source = await fill(tmp_path / "source.db", items)
-    async with position_in(server) as position:
+    with position_in(server) as position:
         await kill_often(copying(source, address_of(server), env, position), size, rng, say)
         assert position() == 0
-    with Documents(address_of(server)) as client:
-        collection = client["copied"]["metadata"]
-        assert collection.count_documents({}) == len(collection.distinct("url")) == size.records
+    with database_on(server, DATABASE) as database:
+        assert database.url_count() == size.records
+    assert count_in(server) == size.records
     back = tmp_path / "back.db"
     await copying(address_of(server), f"sqlite:///{back}", env).finished()
     assert await held(back) == by_url(items)
@@ -199,17 +197,12 @@ async def test_a_copy_to_a_file_survives_being_killed(
     runs = copying(address_of(server), f"sqlite:///{target}", env, lambda: position_in_file(target))
     await kill_often(runs, size, rng, say)
     assert await held(target) == by_url(items)
-    with closing(sqlite3.connect(target)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        connection.execute(  # with the records, which 1 asks for
-            "INSERT INTO record_words (record_words, rank) VALUES ('integrity-check', 1)"
-        )
-        [words] = connection.execute(
-            "SELECT count(*) FROM record_words WHERE record_words MATCH 'site'"
-        ).fetchone()
-        [sources] = connection.execute("SELECT count(*) FROM page_sources").fetchone()
-    assert words == size.records
-    assert sources == sum(item.metadata.page_source is not None for item in items)
+    file = DatabaseFile(target)
+    file.check()
+    file.check_words()
+    assert file.found_count("site") == size.records
+    sources = sum(item.metadata.page_source is not None for item in items)
+    assert file.page_source_count() == sources
 
 
 async def test_a_load_survives_being_killed(
@@ -219,7 +212,7 @@ async def test_a_load_survives_being_killed(
     await fill(tmp_path / "source.db", items)
     of_source = env | {"WEBLOOM_STORE": f"sqlite:///{tmp_path / 'source.db'}"}
     dump = tmp_path / "dump"
-    done = await told(start("dump", str(dump), env=of_source))
+    done = await reported(start("dump", str(dump), env=of_source))
     assert done[0] == 0, done
     target = tmp_path / "target.db"
     into = env | {"WEBLOOM_STORE": f"sqlite:///{target}"}
@@ -229,7 +222,7 @@ async def test_a_load_survives_being_killed(
 
 
 @pytest.mark.parametrize("role", ["source", "target"])
-async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
+async def test_a_copy_reports_a_mongod_that_dies_and_the_next_run_ends_it(
     tmp_path: Path, env: dict[str, str], server: MongoServer, size: Size, say: Say, role: str
 ) -> None:
     items = records(size.records)
@@ -239,25 +232,24 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
         addresses = (address_of(server), f"sqlite:///{file}")
     else:
         addresses = (source, address_of(server))
-    async with position_in(server) as in_server:
+    with position_in(server) as in_server:
         position = in_server if role == "target" else lambda: position_in_file(file)
         command = ("copy", "--from", addresses[0], "--to", addresses[1], "--json")
         process = start(*command, env=env, slowly=True)
         await eventually(position, what="a first note")
         server.kill()
         begun = time.monotonic()
-        code, out, err = await told(process)
+        code, out, err = await reported(process)
         took = time.monotonic() - begun
         server.start()
         left = position()
-        say(f"told {took:.1f} s after the kill, at position {left}: {err.splitlines()[-1]}")
+        say(f"reported {took:.1f} s after the kill, at position {left}: {err.splitlines()[-1]}")
         assert (code, out) == (1, "")
         assert err.splitlines()[-1].startswith(
             f"webloom: MongoDB at mongodb://127.0.0.1:{server.port}/"
         )
         if not left and role == "target":  # on a slow machine all was there before it died
-            with Documents(address_of(server)) as client:
-                assert client["copied"]["metadata"].count_documents({}) == size.records
+            assert count_in(server) == size.records
         else:
             assert left
         report = await copying(*addresses, env).finished()
@@ -265,5 +257,4 @@ async def test_a_mongod_that_dies_under_a_copy_is_told_and_the_next_run_ends_it(
     if role == "source":
         assert await held(file) == by_url(items)
     else:
-        with Documents(address_of(server)) as client:
-            assert client["copied"]["metadata"].count_documents({}) == size.records
+        assert count_in(server) == size.records

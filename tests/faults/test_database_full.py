@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pymongo
 import pytest
 
 from faults.client import Client, client_of
@@ -24,6 +22,7 @@ from faults.test_import_killed import make_room
 from faults.test_watch_bad_input import large_event, publish, storage_health
 from faults.watch_room import WatchRoom, make_watch_room, waiting
 from servers.mongod import MongoServer
+from servers.other_programs import TheirCollection, TheirTable
 from servers.quota import Quota
 from webloom.bootstrap.services import Services
 from webloom.domain.errors import Unavailable
@@ -37,25 +36,20 @@ URL = "https://shop.example/versions"
 
 
 @asynccontextmanager
-async def enforced(quota: Quota, database: str, most: int) -> AsyncIterator[None]:
+async def enforced(quota: Quota, services: Services, most: int) -> AsyncIterator[None]:
     """The server refuses writes while its database takes more than that."""
-
-    def is_used_up() -> bool:
-        stats = client[database].command("dbStats")
-        return bool(stats["dataSize"] + stats["indexSize"] > most)
 
     async def look_on() -> None:
         while True:
-            quota.is_used_up = await asyncio.to_thread(is_used_up)
+            quota.is_used_up = await size_of(services) > most
             await asyncio.sleep(0.1)
 
-    with pymongo.MongoClient[dict[str, Any]](quota.server.url) as client:
-        looking = asyncio.create_task(look_on())
-        try:
-            yield
-        finally:
-            looking.cancel()
-            quota.is_used_up = False
+    looking = asyncio.create_task(look_on())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        quota.is_used_up = False
 
 
 async def size_of(services: Services) -> int:
@@ -76,7 +70,7 @@ async def insist(services: Services, event: dict[str, Any]) -> None:
 
 
 async def stored(services: Services) -> None:
-    """All events, the newest of which says so."""
+    """All events; the newest says so."""
 
     async def look() -> bool:
         try:
@@ -99,7 +93,7 @@ async def submit(client: Client, site: Site) -> None:
 
 async def all_fetched(services: Services, site: Site) -> None:
     async def look() -> bool:
-        counts = await services.store.count_by_status()
+        counts = await services.records.count_by_status()
         return counts["COMPLETED"] == 20  # type: ignore[index]
 
     await eventually_async(look, what="every URL is fetched and stored")
@@ -152,13 +146,11 @@ async def test_a_quota_that_is_reached_loses_nothing(
     )
     server = room.servers["store"]
     assert isinstance(server, MongoServer)
-    database = room.fleet.settings["WEBLOOM_MONGODB_DATABASE"]
-    async with room.services() as services:
-        most = await size_of(services) + ROOM
-    async with Quota(server).running() as quota:
+    async with room.services() as direct, Quota(server).running() as quota:
+        most = await size_of(direct) + ROOM
         room.fleet.settings["WEBLOOM_STORE"] = quota.url
         process = await room.start("up", full_pause="0.5", look_seconds="0.2")
-        async with enforced(quota, database, most):
+        async with enforced(quota, direct, most):
             await run_through_the_limit(room, site, rng, say)
         say(f"{quota.refused} writes were refused")
         assert quota.refused > 0
@@ -172,34 +164,11 @@ POSTINGS = 10_000
 ROOM_FOR_POSTINGS = 48 * MIB
 
 
-class Theirs:
-    """What another program keeps in the same database."""
-
-    def __init__(self, room: ImportRoom) -> None:
-        self._file = room.fleet.database
-        self._server = room.fleet.settings.get("WEBLOOM_STORE")
-        self._name = room.fleet.settings.get("WEBLOOM_MONGODB_DATABASE", "")
-
-    def fill(self, size: int) -> None:
-        if self._server is None:
-            insert = f"INSERT INTO theirs VALUES (zeroblob({size}))"
-            self._execute("CREATE TABLE theirs (body)", insert)
-            return
-        with pymongo.MongoClient[dict[str, Any]](self._server) as client:
-            for _ in range(size // MIB + 1):
-                client[self._name]["theirs"].insert_one({"body": bytes(MIB)})
-
-    def remove(self) -> None:
-        if self._server is None:
-            self._execute("DROP TABLE theirs")
-            return
-        with pymongo.MongoClient[dict[str, Any]](self._server) as client:
-            client[self._name]["theirs"].drop()
-
-    def _execute(self, *statements: str) -> None:
-        with closing(sqlite3.connect(self._file, timeout=60)) as direct, direct:
-            for statement in statements:
-                direct.execute(statement)
+def theirs_in(room: ImportRoom) -> TheirCollection | TheirTable:
+    server = room.servers.get("store")
+    if isinstance(server, MongoServer):
+        return TheirCollection(server, room.fleet.settings["WEBLOOM_MONGODB_DATABASE"])
+    return TheirTable(room.fleet.database)
 
 
 @dataclass(kw_only=True)
@@ -214,23 +183,25 @@ class Import:
     run_id: str
 
     async def waits(self, *reasons: str) -> str:
-        """Everybody is told why, and it can be read how far it has come."""
+        """Every client learns the reason, and can read the progress."""
 
         async def look() -> str | None:
-            _, told = await storage_health(self.client)
-            return told if told and "waiting for the database" in self.process.output else None
+            _, reported = await storage_health(self.client)
+            return (
+                reported if reported and "waiting for the database" in self.process.output else None
+            )
 
-        told = await eventually_async(look, what="batches wait, and /health tells why")
-        assert told is not None
+        reported = await eventually_async(look, what="batches wait, and /health tells why")
+        assert reported is not None
         waiting = [line for line in self.process.output.splitlines() if "waiting for the" in line]
         for reason in reasons:
-            assert reason in told
+            assert reason in reported
             assert reason in waiting[-1]
-        run = await self.services.imports.runs.find(self.run_id)
+        run = await self.services.imports.listed_runs.find(self.run_id)
         assert run is not None
         assert run.status is RunStatus.RUNNING
         assert run.processed_batches < POSTINGS // 200
-        return told
+        return reported
 
     async def ends_exactly(self) -> None:
         run = await self.room.ended(self.services, self.run_id)
@@ -258,7 +229,7 @@ async def test_batches_wait_at_the_limit_and_are_stored_once(
     async with room.services() as services:
         limit = await size_of(services) + ROOM_FOR_POSTINGS
     room.fleet.settings["WEBLOOM_DATABASE_LIMIT"] = str(limit)
-    theirs = Theirs(room)
+    theirs = theirs_in(room)
     await asyncio.to_thread(theirs.fill, limit)
     async with importing(room, site) as begun:
         say(await begun.waits(f"WEBLOOM_DATABASE_LIMIT is {limit:,}", "raise the limit"))

@@ -42,7 +42,7 @@ async def is_queue_empty(client: Client) -> bool:
     return any(
         queue["name"] == METADATA_QUEUE
         and queue["ready"] + queue["delayed"] + queue["in_flight"] == 0
-        for queue in health["queues"]  # without what is not told in time
+        for queue in health["queues"]  # without those that were not read in time
     )
 
 
@@ -68,15 +68,15 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
             full = time.monotonic()
             await eventually(lambda: client.answers["503"] >= 3, what="503")
 
-            async def is_told() -> bool:
-                """A busy machine may only say that nobody answers in time."""
+            async def is_reported() -> bool:
+                """A busy machine may only report a timeout."""
                 status, health = await client.get("/health")
                 assert (status, health["status"]) == (503, "down")
                 [trouble, *others] = (await client.get("/api/overview"))[1]["troubles"]
-                assert not any(" is alive" in each["what"] for each in others), "nobody can say so"
+                assert not any(" is alive" in each["what"] for each in others), "that is unknown"
                 return "full" in str(health["storage"]) and "full" in trouble["what"]
 
-            await eventually_async(is_told, what="it is told why")
+            await eventually_async(is_reported, what="the reason in /health")
             assert await is_completed(client, known), "what is known can be read"
             for path in held:  # their outcomes wait, or find a page that is free
                 site.release(path)
@@ -102,15 +102,15 @@ async def test_a_full_disk_is_answered_with_503_and_work_goes_on_once_there_is_r
     database = DatabaseFile(disk.copy(tmp_path / "copy") / "webloom.db")
     assert client.accepted <= {row.url for row in database.rows()}
     assert database.statuses().keys() == {"COMPLETED"}
-    assert database.count("messages") == 0
-    assert database.count("dead_letters") == 0
+    assert database.queued_count() == 0
+    assert database.dead_letter_count() == 0
     database.check()
 
 
 async def test_a_lock_that_outlasts_the_lease_starts_nothing_twice(
     site: Site, fleets: MakeFleet
 ) -> None:
-    """Nobody can renew meanwhile; afterwards all attempts still belong to their holders."""
+    """No one can renew meanwhile; afterwards all attempts still belong to their holders."""
     paths = [f"/long/{n}" for n in range(4)]
     for path in paths:
         site.hold(path)
@@ -155,9 +155,9 @@ async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_
                 locked = time.monotonic()
                 accepted = client.accepted.copy()
                 while time.monotonic() < locked + 8:
-                    asked = time.monotonic()
+                    started = time.monotonic()
                     assert (await client.get("/metadata", url=known))[0] == 200
-                    reading.append(time.monotonic() - asked)
+                    reading.append(time.monotonic() - started)
                     await asyncio.sleep(0.1)
                 status, health = await client.get("/health")
                 assert (status, health["status"]) == (503, "down")
@@ -180,7 +180,7 @@ async def test_a_locked_database_is_waited_for_or_answered_with_503_and_is_read_
     assert client.accepted <= {row.url for row in database.rows()}
     assert database.statuses().keys() == {"COMPLETED"}
     assert max(row.retry_count for row in database.rows()) <= 2
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     fleet.check()
     database.check()
 
@@ -204,7 +204,7 @@ async def test_a_worker_that_is_stopped_with_the_write_lock_in_its_hands_blocks_
             await asyncio.sleep(0.003)
             worker.stop()
             tries += 1
-            assert database.count("messages"), "it was never caught"
+            assert database.queued_count(), "it was never caught"
         waiting = asyncio.create_task(client.post(site.url("/waiting")))
         assert (await client.get("/metadata", url=known))[0] == 200
         assert await waiting == 503
@@ -214,6 +214,6 @@ async def test_a_worker_that_is_stopped_with_the_write_lock_in_its_hands_blocks_
     say(f"caught with the lock at try {tries}; {database.statuses()}")
     assert client.accepted <= {row.url for row in database.rows()}
     assert database.statuses().keys() == {"COMPLETED"}
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     fleet.check()
     database.check()

@@ -23,7 +23,7 @@ from faults.watch_room import WatchRoom, all_pages
 from webloom.bootstrap.connections import open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.pages import PageFilter
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 from webloom.settings import load_settings
 
 PAGES = 5
@@ -74,10 +74,10 @@ async def check(data: Path, versions: int) -> int:
     kept."""
     DatabaseFile(data / "webloom.db").check()
     async with open_services(load_settings({"WEBLOOM_DATA_DIR": str(data)})) as services:
-        pages = await all_pages(services, PageFilter(job_id=JOB))
+        pages = await all_pages(services, PageFilter(watch_id=JOB))
         assert {page.url: page.version for page in pages} == dict.fromkeys(URLS, versions)
         assert (await services.broker.depth(STORAGE_QUEUE)).dead == 0
-        [run], _ = await services.watch_runs.runs(RunFilter(watch_id=JOB), limit=10)
+        [run], _ = await services.watch_run_listing.runs(RunFilter(watch_id=JOB), limit=10)
         assert run.tally.processed == PAGES * versions
         assert run.tally.changes == PAGES * (versions - 1)
         kept = [await services.page_history.versions(JOB, url, limit=100) for url in URLS]
@@ -119,9 +119,9 @@ async def test_a_disk_without_a_free_block_is_pruned_and_written(
             )
             assert set(statuses) == {200}, "it is read all the time"
             assert client.server_errors, "some had to wait"
-            for told in client.server_errors:
-                assert "webloom.db is full: superseded versions are being pruned" in told
-                assert "MiB on it" in told
+            for reported in client.server_errors:
+                assert "webloom.db is full: superseded versions are being pruned" in reported
+                assert "MiB on it" in reported
             assert left() < whole
             await room.shut_down()  # the log and its room are gone with the last process
             for role in roles:

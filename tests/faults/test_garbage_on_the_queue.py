@@ -46,11 +46,11 @@ async def test_garbage_is_buried_with_its_reason_and_the_worker_lives_on(
         await client.insist([site.url("/behind")], batch=1)
         await database.settled()
 
-        async def all_are_told() -> bool:
+        async def all_are_reported() -> bool:
             _, health = await client.get("/health")
             return [each["dead"] for each in health["queues"][:1]] == [len(GARBAGE)]
 
-        await eventually_async(all_are_told, what="/health tells of the dead letters")
+        await eventually_async(all_are_reported, what="/health tells of the dead letters")
     buried = database.dead_letters()
     for name, reason in buried.items():
         say(f"{name}: {reason[:100]}")
@@ -80,7 +80,7 @@ async def test_a_forbidden_url_on_the_queue_fails_and_nothing_connects_to_it(
             database.put_message(f"r{number}", body)
         async with client_of(fleet.base) as client:
             await client.insist([site.url("/behind")], batch=1)
-            await eventually(lambda: database.count("records") == 4, what="4 records")
+            await eventually(lambda: database.record_count() == 4, what="4 records")
             await database.settled()
             listed = (await client.get("/metadata", url=site.url("/behind")))[1]
         assert canary.connections == 0
@@ -89,6 +89,6 @@ async def test_a_forbidden_url_on_the_queue_fails_and_nothing_connects_to_it(
             row = database.row(url)
             assert (row.status, row.attempt_number) == ("FAILED_PERMANENT", 1), row
             assert row.error_message
-        assert database.count("dead_letters") == 0
+        assert database.dead_letter_count() == 0
         fleet.check()
         database.check()

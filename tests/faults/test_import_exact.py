@@ -138,7 +138,7 @@ async def test_a_producer_that_stood_still_finds_its_run_taken_over(
         run = await room.ended(services, run_id)
         first.go_on()
         await first.said("a run was taken over")
-        assert await services.imports.runs.find(run_id) == run
+        assert await services.imports.listed_runs.find(run_id) == run
         await room.check(services, run, feed, Counts(new=40_000))
         for process in (first, second, worker):
             process.told_to_end = True
@@ -162,7 +162,7 @@ async def test_a_stopped_scheduler_gives_its_run_to_the_next_one(
         scheduler.told_to_end = True
         os.kill(scheduler.pid, signal.SIGTERM)
         assert await scheduler.ended() == 0
-        still = await services.imports.runs.find(run_id)
+        still = await services.imports.listed_runs.find(run_id)
         assert still is not None
         assert still.status is RunStatus.RUNNING
         await room.fleet.start("scheduler")
@@ -200,7 +200,7 @@ async def test_a_run_whose_feed_changed_after_its_producer_died_is_closed_and_tr
             assert found is not None
             if found.last_run_id == run.run_id or found.active_run_id or not found.last_run_id:
                 return None
-            return await services.imports.runs.find(found.last_run_id)
+            return await services.imports.listed_runs.find(found.last_run_id)
 
         after = await eventually_async(next_one, what="the next run ends")
         assert after is not None
@@ -229,7 +229,7 @@ async def test_two_schedulers_start_one_run_for_each_feed_that_is_due(
         async def all_ran_often() -> bool:
             feeds = await services.imports.feeds.all()
             pages = [
-                await services.imports.runs.page(_of(feed.config.url), offset=0, limit=100)
+                await services.imports.listed_runs.page(_of(feed.config.url), offset=0, limit=100)
                 for feed in feeds
             ]
             running = [sum(run.status is RunStatus.RUNNING for run in page.runs) for page in pages]
@@ -239,7 +239,9 @@ async def test_two_schedulers_start_one_run_for_each_feed_that_is_due(
         await eventually_async(all_ran_often, what="every feed has run three times")
         await havoc.settle()
         for feed in await services.imports.feeds.all():
-            page = await services.imports.runs.page(_of(feed.config.url), offset=0, limit=100)
+            page = await services.imports.listed_runs.page(
+                _of(feed.config.url), offset=0, limit=100
+            )
             done = [run for run in page.runs if run.status is not RunStatus.RUNNING]
             assert {run.status for run in done} == {RunStatus.COMPLETED}
             spans = sorted((run.started_at, run.finished_at) for run in done if run.finished_at)
@@ -255,7 +257,7 @@ def _of(url: str) -> RunFilter:
 
 async def under_way(services: Services, run_id: str) -> None:
     async def look() -> bool:
-        run = await services.imports.runs.find(run_id)
+        run = await services.imports.listed_runs.find(run_id)
         return run is not None and run.processed_batches > 10
 
     await eventually_async(look, what="it is under way")

@@ -102,13 +102,32 @@ async def test_every_accepted_url_gets_one_final_record_though_api_and_worker_ar
     assert statuses["FAILED_PERMANENT"] <= 2, "the site is healthy"
     assert max(row.attempt_number for row in rows) <= 3
     assert max(row.retry_count for row in rows) <= 3
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     assert site.requests < 5000 * 1.3, "what was done is not done again and again"
     database.check()
 
 
 def accepts(client: Client, so_many: int) -> bool:
     return len(client.accepted) >= so_many
+
+
+async def kill_while_it_accepts(
+    api: Process, client: Client, site: Site, sent: list[str], answers: int
+) -> None:
+    """32 callers post new URLs until their connection breaks."""
+
+    async def post() -> None:
+        while True:
+            sent.append(site.url(f"/page/{len(sent)}"))
+            if await client.post(sent[-1]) is None:
+                return
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(32):
+            group.create_task(post())
+        enough = len(client.accepted) + answers
+        await eventually(partial(accepts, client, enough), what="the API accepts")
+        api.kill()
 
 
 async def _submit(client: Client, urls: Sequence[str]) -> None:
@@ -125,23 +144,11 @@ async def test_every_202_that_reached_a_client_is_stored_though_the_api_was_kill
 ) -> None:
     fleet = fleets(site, queue_limit=1_000_000, slots=64)
     database = DatabaseFile(fleet.database)
-    asked: list[str] = []
-
-    async def post_until_the_connection_breaks(client: Client) -> None:
-        while True:
-            asked.append(site.url(f"/page/{len(asked)}"))
-            if await client.post(asked[-1]) is None:
-                return
-
+    sent: list[str] = []
     async with client_of(fleet.base) as client:
         for _ in range(6):
             api = await fleet.start("api")
-            async with asyncio.TaskGroup() as group:
-                for _ in range(32):
-                    group.create_task(post_until_the_connection_breaks(client))
-                enough = len(client.accepted) + rng.randint(20, 100)
-                await eventually(partial(accepts, client, enough), what="the API accepts")
-                api.kill()
+            await kill_while_it_accepts(api, client, site, sent, rng.randint(20, 100))
             messages, rows = database.messages(), database.rows()
             assert client.accepted <= {url for _, url in messages}
             assert client.accepted <= {row.url for row in rows}
@@ -150,12 +157,12 @@ async def test_every_202_that_reached_a_client_is_stored_though_the_api_was_kill
             )
     stored = {url for _, url in messages}
     say(
-        f"{len(asked)} asked, {len(client.accepted)} answered 202, {len(stored)} stored, "
+        f"{len(sent)} sent, {len(client.accepted)} answered 202, {len(stored)} stored, "
         f"{len(stored) - len(rows)} of them not noted yet"
     )
     assert len(client.accepted) > 100
     assert len(stored) == len(messages), "one message for each URL"
-    assert stored <= set(asked)
+    assert stored <= set(sent)
     assert not client.server_errors
     await fleet.start("worker")
     await database.settled()
@@ -180,7 +187,7 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
             deaths.append(await worker.ended())
             # The two leases of a delivery are renewed at times that drift apart: here the message
             # comes back well before its attempt counts as lost.
-            database.execute("UPDATE records SET lease = lease + 0.5 WHERE lease IS NOT NULL")
+            database.extend_record_leases(0.5)
 
     await fleet.start("api")
     async with client_of(fleet.base) as client:
@@ -198,6 +205,6 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
     assert row.error_message == "the worker stopped during each of 3 attempts"
     assert database.statuses() == {"COMPLETED": 300, "FAILED_PERMANENT": 1}
     assert max(losses) <= 1, "a neighbour takes the blame once at most"
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     fleet.check()
     database.check()

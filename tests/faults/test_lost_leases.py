@@ -6,33 +6,39 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from faults.client import client_of
+from faults.client import Client, client_of
 from faults.conftest import MakeFleet
 from faults.database import DatabaseFile
-from faults.processes import eventually
+from faults.processes import Fleet, Process, eventually
 from faults.site import Page, Site
 
 Say = Callable[[str], None]
-LEASE = 5  # seconds, which a busy machine lets nobody lose who is not stopped
+LEASE = 5  # seconds, which only a stopped process loses, even on a busy machine
+
+
+async def fall_asleep(fleet: Fleet, client: Client, site: Site) -> Process:
+    """A worker that is stopped while it fetches /slow, which another one then fetches, too."""
+    site.page = lambda path, which: Page(body=f"answer {which}")
+    await fleet.start("api")
+    first = await fleet.start("worker")
+    site.hold("/slow")
+    await client.insist([site.url("/slow")], batch=1)
+    await eventually(lambda: site.count("/slow") == 1, what="the first fetch")
+    DatabaseFile(fleet.database).stop(first)
+    await fleet.start("worker")
+    await eventually(lambda: site.count("/slow") == 2, what="the second fetch")
+    return first
 
 
 async def test_a_worker_that_slept_past_its_lease_changes_nothing_when_it_wakes(
     site: Site, fleets: MakeFleet, say: Say
 ) -> None:
-    site.page = lambda path, which: Page(body=f"answer {which}")
     fleet = fleets(site, lease=LEASE)
     database = DatabaseFile(fleet.database)
     url = site.url("/slow")
-    await fleet.start("api")
-    first = await fleet.start("worker")
     async with client_of(fleet.base) as client:
-        site.hold("/slow")
-        await client.insist([url], batch=1)
-        await eventually(lambda: site.count("/slow") == 1, what="the first fetch")
-        database.stop(first)
-        await fleet.start("worker")
-        await eventually(lambda: site.count("/slow") == 2, what="the second fetch")
-        site.release("/slow")  # both get their answer, of which the first can't be read yet
+        first = await fall_asleep(fleet, client, site)
+        site.release("/slow")  # both get their answer; the first can't be read yet
         await database.settled()
         before = await client.get("/metadata", url=url)
         first.go_on()
@@ -47,7 +53,7 @@ async def test_a_worker_that_slept_past_its_lease_changes_nothing_when_it_wakes(
     assert record["metadata"]["page_source"] == "answer 2"
     assert record["processing"]["attempt_number"] == 2
     assert record["processing"]["retry_count"] == 1
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     fleet.check()
     database.check()
 
@@ -55,19 +61,11 @@ async def test_a_worker_that_slept_past_its_lease_changes_nothing_when_it_wakes(
 async def test_a_worker_that_slept_while_the_other_is_still_fetching_leaves_the_attempt_to_it(
     site: Site, fleets: MakeFleet
 ) -> None:
-    site.page = lambda path, which: Page(body=f"answer {which}")
     fleet = fleets(site, lease=LEASE)
     database = DatabaseFile(fleet.database)
     url = site.url("/slow")
-    await fleet.start("api")
-    first = await fleet.start("worker")
     async with client_of(fleet.base) as client:
-        site.hold("/slow")
-        await client.insist([url], batch=1)
-        await eventually(lambda: site.count("/slow") == 1, what="the first fetch")
-        database.stop(first)
-        await fleet.start("worker")
-        await eventually(lambda: site.count("/slow") == 2, what="the second fetch")
+        first = await fall_asleep(fleet, client, site)
         first.go_on()
         await asyncio.sleep(2 * LEASE)  # which both try to renew
         assert site.count("/slow") == 2, "the second worker's lease holds"
@@ -78,7 +76,7 @@ async def test_a_worker_that_slept_while_the_other_is_still_fetching_leaves_the_
     assert record["metadata"]["page_source"] == "answer 2"
     assert record["processing"]["attempt_number"] == 2
     assert "attempt was superseded" in first.output
-    assert database.count("dead_letters") == 0
+    assert database.dead_letter_count() == 0
     fleet.check()
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import msgspec
-
 from faults.client import client_of
 from faults.conftest import MakeFleet
 from faults.database import DatabaseFile
@@ -17,21 +15,9 @@ Say = Callable[[str], None]
 TICK = "0.5"  # seconds; the lock is held for two ticks
 
 
-def lock_holder(database: DatabaseFile) -> tuple[int, int] | None:
-    """Its pid, and the fencing token."""
-    with database.connection() as connection:
-        row = connection.execute(
-            """
-            SELECT body, token FROM locks JOIN heartbeats ON process_id = owner
-            WHERE name = 'scheduler'
-            """
-        ).fetchone()
-    return row and (msgspec.json.decode(row[0])["pid"], row[1])
-
-
 def is_held_by(database: DatabaseFile, process: Process, since: int) -> bool:
     """By a later token."""
-    pid, token = lock_holder(database) or (0, 0)
+    pid, token = database.lock_holder() or (0, 0)
     return pid == process.pid and token > since
 
 
@@ -43,7 +29,7 @@ async def test_a_scheduler_takes_over_from_one_that_was_killed_and_brings_back_w
     await fleet.start("api")
     one = await fleet.start("scheduler", tick=TICK, quiet="1")
     two = await fleet.start("scheduler", tick=TICK, quiet="1")
-    holder = await eventually(lambda: lock_holder(database), what="one holds the lock")
+    holder = await eventually(database.lock_holder, what="one holds the lock")
     assert holder is not None
     pid, token = holder
     victim, heir = (one, two) if pid == one.pid else (two, one)
@@ -52,10 +38,10 @@ async def test_a_scheduler_takes_over_from_one_that_was_killed_and_brings_back_w
         await client.insist([lost, kept], batch=2)
     victim.kill()
     killed = time.monotonic()
-    database.execute("DELETE FROM messages WHERE body LIKE '%/lost%'")
+    database.lose_message(lost)
     await eventually(lambda: is_held_by(database, heir, token), what="the other has it")
     taken_over = time.monotonic() - killed
-    assert "put forgotten requests back" not in heir.output  # nobody serves the queue
+    assert "put forgotten requests back" not in heir.output  # the queue has no worker
     await fleet.start("worker")
     await database.settled()
     back = time.monotonic() - killed

@@ -1,4 +1,4 @@
-"""Somebody else deletes metadata_queue on RabbitMQ, or declares it in another way."""
+"""Another program deletes metadata_queue on RabbitMQ, or declares it in another way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from faults.client import client_of
 from faults.processes import Process, eventually, eventually_async
 from faults.site import Site
-from faults.stack import MakeStack, Say, Stack, amqp_channel
+from faults.stack import MakeStack, Say, Stack
 from servers.rabbitmq import RabbitServer
 from webloom.domain.inventory import METADATA_QUEUE
 
@@ -20,9 +20,8 @@ TICKS_PER_SECOND = 100  # of the kernel's account
 
 async def declare_otherwise(stack: Stack) -> None:
     assert isinstance(stack.broker, RabbitServer)
-    async with amqp_channel(stack.broker) as channel:
-        await channel.queue_delete(METADATA_QUEUE)
-        await channel.queue_declare(METADATA_QUEUE, durable=True, arguments={"x-max-length": 7})
+    await stack.broker.delete_queues(METADATA_QUEUE)
+    await stack.broker.declare_short_queue(METADATA_QUEUE)
 
 
 def cpu_seconds(process: Process) -> float:
@@ -41,9 +40,8 @@ async def test_a_deleted_queue_is_declared_again_and_requests_go_on(
             before = [site.url(f"/before/{number}/{each}") for each in range(10)]
             await client.insist(before, batch=10)
             await stack.settled()
-            async with amqp_channel(stack.broker) as channel:
-                for name in (METADATA_QUEUE, f"{METADATA_QUEUE}.again")[: 1 + number % 2]:
-                    await channel.queue_delete(name)
+            names = (METADATA_QUEUE, f"{METADATA_QUEUE}.again")[: 1 + number % 2]
+            await stack.broker.delete_queues(*names)
             deleted = time.monotonic()
             path = f"/behind/{number}"
             await client.insist([site.url(path)], batch=1)
@@ -54,7 +52,7 @@ async def test_a_deleted_queue_is_declared_again_and_requests_go_on(
     assert truth.statuses == {"COMPLETED": 33}
 
 
-async def test_a_queue_that_was_declared_otherwise_before_the_start_is_told_clearly(
+async def test_a_queue_that_was_declared_otherwise_before_the_start_is_reported(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:
     stack = await stacks("mongodb+rabbitmq", site)
@@ -65,26 +63,28 @@ async def test_a_queue_that_was_declared_otherwise_before_the_start_is_told_clea
     async with client_of(stack.base) as client:
         assert await client.post(site.url("/")) == 503
 
-        async def told_by_health() -> tuple[int, dict[str, dict[str, Any]]] | None:
+        async def reported_by_health() -> tuple[int, dict[str, dict[str, Any]]] | None:
             status, dependencies = await stack.health(client)
-            told = str(dependencies["broker"]["detail"])
-            return None if "no answer within" in told else (status, dependencies)
+            reported = str(dependencies["broker"]["detail"])
+            return None if "no answer within" in reported else (status, dependencies)
 
-        found = await eventually_async(told_by_health, what="/health has an answer of the broker")
+        found = await eventually_async(
+            reported_by_health, what="/health has an answer of the broker"
+        )
         assert found is not None
         status, dependencies = found
     say(f"the worker ended with {code}: {worker.output}; /health: {status} {dependencies}")
     assert code == 1
     assert "webloom: the queue metadata_queue" in worker.output
     assert (status, dependencies["broker"]["state"]) == (503, "down")
-    for told in (worker.output, dependencies["broker"]["detail"]):
-        assert "the queue metadata_queue" in told
-        assert "WEBLOOM_QUEUE_LIMIT" in told, "it says what to do"
+    for reported in (worker.output, dependencies["broker"]["detail"]):
+        assert "the queue metadata_queue" in reported
+        assert "WEBLOOM_QUEUE_LIMIT" in reported, "it says what to do"
     assert api.alive
     stack.fleet.check()
 
 
-async def test_a_queue_that_is_declared_otherwise_meanwhile_is_told_and_waited_for_at_leisure(
+async def test_a_queue_that_is_declared_otherwise_while_in_use_is_reported_and_waited_for(
     site: Site, stacks: MakeStack, say: Say
 ) -> None:
     stack = await stacks("mongodb+rabbitmq", site)
@@ -97,12 +97,12 @@ async def test_a_queue_that_is_declared_otherwise_meanwhile_is_told_and_waited_f
         await declare_otherwise(stack)
         worker.go_on()
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             status, dependencies = await stack.health(client)
-            told = str(dependencies["broker"]["detail"])
-            return status == 503 and "the queue metadata_queue" in told
+            reported = str(dependencies["broker"]["detail"])
+            return status == 503 and "the queue metadata_queue" in reported
 
-        await eventually_async(is_told, what="/health tells it")
+        await eventually_async(is_reported, what="/health tells it")
         await worker.said("the queue metadata_queue")
         spent = [cpu_seconds(each) for each in (api, worker)]
         lines = worker.output.count("\n")
@@ -112,8 +112,7 @@ async def test_a_queue_that_is_declared_otherwise_meanwhile_is_told_and_waited_f
         say(f"in 4 s: {spent} CPU seconds of API and worker, {said} lines of the worker")
         assert max(spent) < 1, "no hot loop"
         assert said < 20
-        async with amqp_channel(stack.broker) as channel:
-            await channel.queue_delete(METADATA_QUEUE)
+        await stack.broker.delete_queues(METADATA_QUEUE)
         await client.insist([site.url("/behind")], batch=1)
         truth = await stack.ends_well(client)
     assert truth.statuses == {"COMPLETED": 2}

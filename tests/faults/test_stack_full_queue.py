@@ -41,7 +41,7 @@ async def test_exactly_the_limit_is_accepted_by_two_apis_and_a_worker_makes_room
         await stack.start("worker")
         await client.insist([url for url in urls if url not in client.accepted], batch=50)
         truth = await stack.ends_well(client)
-    say(stack.told(truth, client))
+    say(stack.summary(truth, client))
     assert client.accepted == set(urls)
     assert truth.statuses == {"COMPLETED": len(urls)}
     assert site.requests == len(urls)
@@ -81,7 +81,7 @@ async def test_retries_that_come_due_while_the_queue_is_full_are_not_lost(
         for path in held:
             site.release(path)
         truth = await stack.ends_well(client)
-    say(f"{early} retried before the queue was full; {stack.told(truth, client)}")
+    say(f"{early} retried before the queue was full; {stack.summary(truth, client)}")
     assert 0 < filling <= limit, "what was due by then took its room"
     assert truth.statuses == {"COMPLETED": len(flaky) + len(held) + filling}
     assert {site.count(path) for path in flaky} == {2}

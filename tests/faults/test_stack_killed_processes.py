@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from functools import partial
 
 import pytest
 
 from faults.client import Client, client_of
-from faults.processes import eventually
 from faults.site import Site
 from faults.stack import MakeStack, Say
-from faults.test_killed_processes import Reaper, accepts
+from faults.test_killed_processes import Reaper, kill_while_it_accepts
 from topologies import INVENTORY_KINDS
 
 
@@ -35,7 +33,7 @@ async def test_every_accepted_url_gets_its_record_when_workers_are_killed(
             submitting.cancel()
         truth = await stack.ends_well(client)
     say(f"{worker.kills} kills, {worker.kills_during_start} more while starting")
-    say(stack.told(truth, client))
+    say(stack.summary(truth, client))
     assert client.accepted == set(urls)
     assert truth.statuses["FAILED_PERMANENT"] <= 2, "the site is healthy"
     assert not truth.dead
@@ -78,7 +76,7 @@ async def test_a_url_that_kills_its_worker_fails_after_three_attempts_and_takes_
     losses = Counter(each.processing.retry_count for each in truth.records if each.url != deadly)
     failed = truth.of(deadly)
     say(f"the worker died {len(deaths)} times; attempts that its neighbours lost: {dict(losses)}")
-    assert deaths == [-9, -9, -9, 0], "the last one ends when it is told to"
+    assert deaths == [-9, -9, -9, 0], "the last one ends on request"
     assert (failed.status, failed.processing.retry_count) == ("FAILED_PERMANENT", 3)
     assert failed.processing.error_message == "the worker stopped during each of 3 attempts"
     assert truth.statuses == {"COMPLETED": 100, "FAILED_PERMANENT": 1}
@@ -91,29 +89,17 @@ async def test_every_202_that_reached_a_client_is_completed_though_the_api_was_k
     kind: str, site: Site, stacks: MakeStack, rng: random.Random, say: Say
 ) -> None:
     stack = await stacks(kind, site, queue_limit=100_000, slots=64, lease=30)
-    asked: list[str] = []
-
-    async def post_until_the_connection_breaks(client: Client) -> None:
-        while True:
-            asked.append(site.url(f"/page/{len(asked)}"))
-            if await client.post(asked[-1]) is None:
-                return
-
+    sent: list[str] = []
     async with client_of(stack.base) as client:
         for _ in range(4):
             api = await stack.start("api")
-            async with asyncio.TaskGroup() as group:
-                for _ in range(32):
-                    group.create_task(post_until_the_connection_breaks(client))
-                enough = len(client.accepted) + rng.randint(30, 150)
-                await eventually(partial(accepts, client, enough), what="the API accepts")
-                api.kill()
+            await kill_while_it_accepts(api, client, site, sent, rng.randint(30, 150))
         await stack.start("worker")
         truth = await stack.ends_well(client)
     known = {record.url for record in truth.records}
-    say(f"{len(asked)} asked, {len(client.accepted)} answered 202, {len(known)} fetched")
+    say(f"{len(sent)} sent, {len(client.accepted)} answered 202, {len(known)} fetched")
     assert len(client.accepted) > 100
     assert not client.server_errors
-    assert known <= set(asked)
+    assert known <= set(sent)
     assert truth.statuses == {"COMPLETED": len(known)}
-    assert site.requests == len(known), "nobody died who fetches"
+    assert site.requests == len(known), "no worker was killed"

@@ -13,7 +13,7 @@ from faults.site import Page, Site
 from faults.stack import BOTH, MakeStack, Say, Stack
 from topologies import INVENTORY_KINDS
 
-LEASE = 5  # seconds, which a busy machine lets nobody lose who is not stopped
+LEASE = 5  # seconds, which only a stopped process loses, even on a busy machine
 IDLE_SECONDS = 36.0
 
 
@@ -40,7 +40,7 @@ async def test_a_worker_that_slept_past_its_lease_changes_nothing_when_it_wakes(
         taken_over = time.monotonic() - stopped
         [one] = [path for path in ("/slow", "/slower") if site.count(path) == 2]
         [other] = {"/slow", "/slower"} - {one}
-        site.release(one)  # both get their answer, of which the first can't be read yet
+        site.release(one)  # both get their answer; the first can't be read yet
         await eventually(lambda: site.count(other) == 2, what="one after the other")
         before = await client.get("/metadata", url=site.url(one))
         first.go_on()

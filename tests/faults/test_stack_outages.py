@@ -17,7 +17,7 @@ import pytest
 from faults.client import Client, client_of
 from faults.processes import eventually, eventually_async
 from faults.site import Page, Site
-from faults.stack import Load, MakeStack, Say, Stack, redis_client
+from faults.stack import Load, MakeStack, Say, Stack
 from servers.redis import RedisServer
 
 Which = Literal["store", "broker"]
@@ -93,14 +93,16 @@ async def test_a_server_that_is_killed_twice_under_load_loses_nothing_that_was_a
             await asyncio.to_thread(server.kill)
             killed = time.monotonic()
             answered = await load.answered(202 if which == "store" else 503, since=killed)
-            told = await says_that_it_is_down(stack, client, which, is_gone=True)
+            reported = await says_that_it_is_down(stack, client, which, is_gone=True)
             await asyncio.sleep(1)
             await asyncio.to_thread(server.start)
             back = time.monotonic()
             accepted = await load.answered(202, since=back)
-            say(f"answered after {answered:.2f} s, 202 {accepted:.2f} s after its start: {told}")
+            say(
+                f"answered after {answered:.2f} s, 202 {accepted:.2f} s after its start: {reported}"
+            )
     truth = await stack.ends_well(client)
-    say(f"slowest answer {load.slowest():.1f} s; {stack.told(truth, client)}")
+    say(f"slowest answer {load.slowest():.1f} s; {stack.summary(truth, client)}")
     assert len(stack.fleet.processes) == 3, "nothing was restarted"
     assert statuses(client) == expected(which)
     assert load.slowest() < LONGEST_CALL
@@ -125,7 +127,7 @@ async def test_a_server_that_stops_for_longer_than_a_call_may_take_loses_nothing
         await asyncio.sleep(1)
         server.pause()
         paused = time.monotonic()
-        told = await says_that_it_is_down(stack, client, which, is_gone=False)
+        reported = await says_that_it_is_down(stack, client, which, is_gone=False)
         answered = await load.answered(202 if which == "store" else 503, since=paused)
         await asyncio.sleep(max(0.0, paused + pause - time.monotonic()))
         server.resume()
@@ -133,8 +135,8 @@ async def test_a_server_that_stops_for_longer_than_a_call_may_take_loses_nothing
         accepted = await load.answered(202, since=resumed)
         await eventually_async(lambda: says_that_all_is_well(stack, client), what="/health is well")
     truth = await stack.ends_well(client)
-    say(f"answered after {answered:.2f} s, 202 {accepted:.2f} s after it went on: {told}")
-    say(f"slowest answer {load.slowest():.1f} s; {stack.told(truth, client)}")
+    say(f"answered after {answered:.2f} s, 202 {accepted:.2f} s after it went on: {reported}")
+    say(f"slowest answer {load.slowest():.1f} s; {stack.summary(truth, client)}")
     assert len(stack.fleet.processes) == 3, "nothing was restarted"
     assert statuses(client) == expected(which)
     assert load.slowest() < LONGEST_CALL
@@ -153,12 +155,11 @@ async def test_a_redis_without_memory_is_answered_with_503_until_there_is_room(
     held = ["/held/1", "/held/2", "/flaky/1", "/flaky/2"]
     for path in held:
         site.hold(path)
-    async with client_of(stack.base) as client, redis_client(stack.broker) as redis:
+    async with client_of(stack.base) as client:
         await client.insist([site.url(path) for path in held], batch=4)
         await eventually(lambda: all(site.count(path) for path in held), what="four fetches")
-        await redis.setrange("ballast", 64 << 20, "x")
-        used = (await redis.info("memory"))["used_memory"]
-        await redis.config_set("maxmemory", used - (32 << 20))
+        await stack.broker.add_ballast(64 << 20)
+        await stack.broker.limit_memory(-(32 << 20))
         async with loaded(client, site) as load:
             full = time.monotonic()
             await load.answered(503, since=full)
@@ -167,11 +168,11 @@ async def test_a_redis_without_memory_is_answered_with_503_until_there_is_room(
                 site.release(path)
             await asyncio.sleep(3)
             assert len(client.accepted) == refused
-            await redis.delete("ballast")
+            await stack.broker.drop_ballast()
             freed = time.monotonic()
             accepted = await load.answered(202, since=freed)
         truth = await stack.ends_well(client)
-    say(f"202 again {accepted:.2f} s after there was room; {stack.told(truth, client)}")
+    say(f"202 again {accepted:.2f} s after there was room; {stack.summary(truth, client)}")
     assert client.answers.keys() == {"202", "503"}
     assert truth.statuses.keys() == {"COMPLETED"}
     assert not truth.dead

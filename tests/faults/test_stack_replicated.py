@@ -27,7 +27,7 @@ async def test_every_url_is_answered_over_a_replica_set_and_quorum_queues(
         await stack.start("worker")
         await client.insist(urls[200:], batch=1)
         truth = await stack.ends_well(client)
-    say(stack.told(truth, client))
+    say(stack.summary(truth, client))
     assert client.accepted == set(urls)
     assert truth.statuses == {"COMPLETED": len(urls)}
     assert site.requests <= len(urls) + 8, "what the killed worker had in its slots comes again"

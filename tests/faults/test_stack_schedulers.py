@@ -1,37 +1,37 @@
-"""Of two schedulers over MongoDB one acts; when it dies the other takes over."""
+"""Of two schedulers over one server one acts; when it dies the other takes over."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 
-import pymongo
 import pytest
 
 from faults.client import client_of
-from faults.processes import Process, eventually
+from faults.processes import Process, eventually_async
 from faults.site import Site
-from faults.stack import MakeStack, Say, Stack, purge
-from servers.mongod import MongoServer
+from faults.stack import MakeStack, Say, purge
+from timeouts import TIMEOUT_SECONDS
 from topologies import INVENTORY_KINDS
+from webloom.bootstrap.services import Services
+from webloom.stores.locks import StoredLocks
 
 TICK = "0.5"  # seconds; the lock is held for two ticks
 
 
-def lock_holder(stack: Stack) -> tuple[int, int] | None:
+async def lock_holder(services: Services) -> tuple[int, int] | None:
     """Its pid, and the fencing token."""
-    assert isinstance(stack.store, MongoServer)
-    with pymongo.MongoClient[dict[str, object]](stack.store.url) as client:
-        database = client[stack.fleet.settings["WEBLOOM_MONGODB_DATABASE"]]
-        if (lock := database["locks"].find_one({"_id": "scheduler"})) is None:
-            return None
-        beat = database["heartbeats"].find_one({"_id": lock["owner"]})
-    return None if beat is None else (int(str(beat["pid"])), int(str(lock["token"])))
+    assert isinstance(services.lock, StoredLocks)
+    found = await services.lock._documents.read(["scheduler"])
+    seen = [each.heartbeat for each in await services.heartbeats.seen(within=TIMEOUT_SECONDS)]
+    pids = {each.process_id: each.pid for each in seen}
+    lease = found.get("scheduler")
+    return None if lease is None or lease.owner not in pids else (pids[lease.owner], lease.token)
 
 
-def is_held_by(stack: Stack, process: Process, since: int) -> bool:
+async def is_held_by(services: Services, process: Process, since: int) -> bool:
     """By a later token."""
-    pid, token = lock_holder(stack) or (0, 0)
+    pid, token = await lock_holder(services) or (0, 0)
     return pid == process.pid and token > since
 
 
@@ -45,7 +45,8 @@ async def test_a_scheduler_takes_over_from_one_that_was_killed_and_brings_back_w
         stack.start("scheduler", tick=TICK, quiet="1"),
         stack.start("scheduler", tick=TICK, quiet="1"),
     )
-    holder = await eventually(lambda: lock_holder(stack), what="one holds the lock")
+    async with stack.services() as services:
+        holder = await eventually_async(lambda: lock_holder(services), what="one holds the lock")
     assert holder is not None
     pid, token = holder
     victim, heir = (one, two) if pid == one.pid else (two, one)
@@ -56,12 +57,15 @@ async def test_a_scheduler_takes_over_from_one_that_was_killed_and_brings_back_w
         killed = time.monotonic()
         assert stack.broker is not None
         await purge(stack.broker)
-        await eventually(lambda: is_held_by(stack, heir, token), what="the other has it")
+        async with stack.services() as services:
+            await eventually_async(
+                lambda: is_held_by(services, heir, token), what="the other has it"
+            )
         taken_over = time.monotonic() - killed
-        assert "put forgotten requests back" not in heir.output, "nobody serves the queue"
+        assert "put forgotten requests back" not in heir.output, "the queue has no worker"
         await stack.start("worker")
         truth = await stack.ends_well(client)
-    say(f"taken over after {taken_over:.2f} s; {stack.told(truth, client)}")
+    say(f"taken over after {taken_over:.2f} s; {stack.summary(truth, client)}")
     assert "put forgotten requests back on the queue" in heir.output
     assert truth.statuses == {"COMPLETED": 50}
     assert truth.attempts == {1: 50}

@@ -41,11 +41,11 @@ async def test_sigterm_drains_then_gives_back_after_the_grace_and_a_second_one_e
         await client.insist([site.url(path) for path in HELD + BEHIND], batch=14)
         await eventually(lambda: all_were_asked_for(1), what="four fetches")
         terminate(worker)
-        told = time.monotonic()
+        started = time.monotonic()
         await worker.said("stopping")
         site.release(HELD[0])
         assert await worker.ended() == 0
-        given_back = time.monotonic() - told
+        given_back = time.monotonic() - started
         assert site.requests == 4, "it took nothing new"
         assert (await stack.truth()).of(site.url(HELD[0])).status == "COMPLETED"
         await eventually_async(
@@ -56,22 +56,24 @@ async def test_sigterm_drains_then_gives_back_after_the_grace_and_a_second_one_e
         await eventually(lambda: all_were_asked_for(2), what="given back, at once")
         terminate(impatient)
         await impatient.said("stopping")
-        told = time.monotonic()
+        started = time.monotonic()
         os.kill(impatient.pid, signal.SIGTERM)
         assert await impatient.ended() == 128 + signal.SIGTERM
-        at_once = time.monotonic() - told
+        at_once = time.monotonic() - started
 
         for path in HELD[1:]:
             site.release(path)
         await stack.start("worker")
         truth = await stack.ends_well(client)
     say(f"given back after {given_back:.1f} s, ended at once after {at_once:.2f} s")
-    say(stack.told(truth, client))
+    say(stack.summary(truth, client))
     assert truth.statuses == {"COMPLETED": 14}
     assert truth.of(site.url(HELD[0])).processing.attempt_number == 1
     lost = [truth.of(site.url(path)).processing for path in HELD[1:]]
     assert [each.retry_count for each in lost] == [1, 1, 1], "what was given back does not count"
-    assert {site.count(path) for path in BEHIND} == {1}
+    twice = [path for path in BEHIND if site.count(path) != 1]
+    assert len(twice) <= 1, "its fourth slot may have had one when a worker ended at once"
+    assert all(site.count(path) == 2 for path in twice)
     assert not truth.dead
 
 
@@ -88,18 +90,18 @@ async def test_every_process_ends_in_its_time_though_the_broker_is_away(
         await client.insist([site.url(path) for path in HELD], batch=4)
         await eventually(lambda: site.requests == 4, what="four fetches")
         stack.servers("broker").pause()
-        told = time.monotonic()
+        started = time.monotonic()
         for process in (api, worker, idle, scheduler):
             terminate(process)
         for process in (api, worker, idle, scheduler):
             code = await process.ended()
-            say(f"{process.role} ended with {code} after {time.monotonic() - told:.1f} s")
+            say(f"{process.role} ended with {code} after {time.monotonic() - started:.1f} s")
             assert code == 0, process.output[-2000:]
         stack.servers("broker").resume()
         for path in HELD:
             site.release(path)
         await stack.start("worker")
         truth = await stack.ends_well(client)
-    say(stack.told(truth, client))
+    say(stack.summary(truth, client))
     assert truth.statuses == {"COMPLETED": 4}
     assert not truth.dead

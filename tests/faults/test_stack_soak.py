@@ -13,7 +13,7 @@ import pytest
 from faults.client import client_of
 from faults.processes import Process
 from faults.site import Page, Site
-from faults.stack import BOTH, Load, MakeStack, Say, Stack, redis_client
+from faults.stack import BOTH, Load, MakeStack, Say, Stack
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
 
@@ -35,24 +35,21 @@ def megabytes(process: Process) -> float:
     return int(found[1]) / 1024
 
 
-def listed(server: RabbitServer, what: str) -> int:
-    return len(server.ctl("--no-table-headers", f"list_{what}").splitlines())
-
-
 async def figures(stack: Stack) -> Figures:
     memory = [round(megabytes(process), 1) for process in stack.fleet.processes]
     if isinstance(stack.broker, RabbitServer):
         server = {
-            what: await asyncio.to_thread(listed, stack.broker, what)
+            what: await asyncio.to_thread(stack.broker.listed, what)
             for what in ("connections", "channels", "queues")
         }
     else:
         assert stack.broker is not None
-        async with redis_client(stack.broker) as redis:
-            keys = [key.decode() async for key in redis.scan_iter("*")]
-            lengths = [await redis.xlen(key) for key in keys if key.endswith(":events")]
-            server = {"keys": len(keys), "events": sum(lengths)}
-            server["clients"] = len(await redis.client_list())
+        keys = await stack.broker.keys(expiring=True)
+        server = {
+            "keys": len(keys),
+            "events": sum(length for key, length in keys.items() if key.endswith(":events")),
+            "clients": await stack.broker.client_count(),
+        }
     return Figures(memory=memory, server=server)
 
 
@@ -82,9 +79,9 @@ async def test_what_processes_and_servers_keep_stays_bounded_under_steady_load(
         truth = await stack.ends_well(load.client)
         say(f"{stack.kind}: {early} -> {late}; slowest answer {load.slowest():.2f} s")
         say(f"{stack.kind}: {dict(truth.statuses)}, {dict(truth.attempts)}")
-        assert len(load.client.accepted) == load.asked
-        assert load.asked > 500, "there was a load"
-        assert truth.statuses["FAILED_PERMANENT"] == len(range(0, load.asked, 20))
+        assert len(load.client.accepted) == load.requested
+        assert load.requested > 500, "there was a load"
+        assert truth.statuses["FAILED_PERMANENT"] == len(range(0, load.requested, 20))
         assert not truth.dead
         for before, after in zip(early.memory, late.memory, strict=True):
             assert after < before + 40, "MB"
@@ -114,6 +111,6 @@ async def soak(stack: Stack) -> tuple[tuple[Figures, Figures], Load]:
             await asyncio.sleep(until - time.monotonic())
             late = await figures(stack)
         await stack.settled()
-    if isinstance(stack.broker, RedisServer):  # what a slow machine had still to do is no leak
+    if isinstance(stack.broker, RedisServer):  # what a slow machine still had to do is not a leak
         late = replace(late, server=(await figures(stack)).server)
     return (early, late), load

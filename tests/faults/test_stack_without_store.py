@@ -81,7 +81,7 @@ async def test_an_api_without_its_store_accepts_and_repeats_recent_answers(
             status, health = await client.get("/health/ready")
             assert (status, health["status"]) == (200, "degraded")
         truth = await stack.ends_well(client)
-    say(stack.told(truth, client))
+    say(stack.summary(truth, client))
     assert truth.statuses.keys() == {"COMPLETED"}
     assert not truth.dead
     assert len(client.accepted) == 2 + (1 + TWO_PARTS) + 2 * (1 + 20)
@@ -135,7 +135,7 @@ async def test_urls_events_and_batches_that_come_without_the_store_are_stored_on
     say(
         f"{len(client.accepted)} URLs, {len(events.accepted)} events, {POSTINGS} postings; all "
         f"stored {time.monotonic() - back:.1f} s after the store was back; "
-        f"{stack.told(truth, client)}"
+        f"{stack.summary(truth, client)}"
     )
     assert truth.statuses.keys() == {"COMPLETED"}
     assert not truth.dead

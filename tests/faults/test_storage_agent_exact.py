@@ -1,4 +1,4 @@
-"""Hundreds of events, twice, in any order, by two agents of which one is killed again and again:
+"""Hundreds of events, twice, in any order, by two agents, one of which is killed again and again:
 what is kept is what one undisturbed pass leaves."""
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from asyncio.subprocess import PIPE, Process
+import os
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from faults.watch_room import (
     state_of,
 )
 from faults.watch_room_deadly import Order
+from forks import Fork, start_fork
+from timeouts import TIMEOUT_SECONDS
 from topologies import LARGE
 from webloom.bootstrap.connections import open_services
 from webloom.bootstrap.services import Services
@@ -33,6 +36,7 @@ from webloom.domain.schedule import Schedule
 from webloom.entrypoints.slots import Slots
 from webloom.settings import load_settings
 
+DEADLY = Path(__file__).with_name("watch_room_deadly.py")
 PAGE = "https://shop.example/looms/5"
 KILLED = 9
 SERVERS = 3  # agents at the same time
@@ -43,7 +47,7 @@ def event(
     version: int | None, ts: int, text: str, price: tuple[Any, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
     words = " ".join(f"{text} {number}" for number in range(40))
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "url": PAGE,
         "parsed": {"title": "A loom", "text": words, "images": [f"https://shop.example/{text}"]},
         "classification": {"type": "product", "confidence": 0.9},
@@ -53,8 +57,8 @@ def event(
         "ts": ts,
     }
     if price is not None:
-        told["price"] = {"current": price[0], "previous": price[1], "currency": "INR"}
-    return told | more
+        reported["price"] = {"current": price[0], "previous": price[1], "currency": "INR"}
+    return reported | more
 
 
 # One page, whose events come in the wrong order, twice, and with numbers that are taken.
@@ -84,12 +88,12 @@ def is_of_run(each: dict[str, Any]) -> bool:
     return each["snapshotHash"] in ("second", "late", "unseen", "before all")
 
 
-async def add_job(services: Services, job_id: str) -> list[dict[str, Any]]:
+async def add_job(services: Services, watch_id: str) -> list[dict[str, Any]]:
     """A watch with a run in progress, and events for it: some count for that run. And events of a
     job that only another program knows."""
     watch, _ = await services.manage_watches.add(
         [PAGE],
-        watch_id=job_id,
+        watch_id=watch_id,
         enabled=False,
         schedule=Schedule(every_minutes=60),
         accepts_events=True,
@@ -97,10 +101,10 @@ async def add_job(services: Services, job_id: str) -> list[dict[str, Any]]:
     started = await services.start_watch(watch.watch_id, "manual")
     assert started is not None
     ours = [
-        each | {"jobId": job_id} | ({"runId": started.run.run_id} if is_of_run(each) else {})
+        each | {"jobId": watch_id} | ({"runId": started.run.run_id} if is_of_run(each) else {})
         for each in EVENTS
     ]
-    other_job = f"{job_id}{EXTERNAL}"
+    other_job = f"{watch_id}{EXTERNAL}"
     return ours + [
         each | {"jobId": other_job} | ({"runId": f"{other_job}, run 1"} if is_first else {})
         for each, is_first in EXTERNAL_EVENTS
@@ -112,32 +116,46 @@ async def publish(services: Services, queue: str, events: Sequence[dict[str, Any
         await services.broker.publish(queue, message(f"{queue}-{number}", each))
 
 
-@asynccontextmanager
-async def deadly_agents(count: int) -> AsyncIterator[list[Process]]:
-    script = Path(__file__).with_name("watch_room_deadly.py")
-    running = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, str(script), stdin=PIPE, stdout=PIPE, cwd=script.parents[1]
+@dataclass(frozen=True, kw_only=True)
+class DeadlyAgents:
+    """A run of watch_room_deadly.py."""
+
+    process: Fork
+    answers: asyncio.StreamReader
+    orders: asyncio.StreamWriter
+
+    async def code_for(self, order: Order) -> int:
+        """How the agent ended."""
+        self.orders.write(msgspec.json.encode(order) + b"\n")
+        await self.orders.drain()
+        return int(await self.answers.readline())
+
+
+async def start_deadly_agents() -> DeadlyAgents:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = start_fork(
+            DEADLY,
+            env=os.environ,
+            folder=DEADLY.parents[1],
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            stderr=2,
         )
-        for _ in range(count)
-    ]
+    answers, orders = await asyncio.open_connection(sock=ours)
+    return DeadlyAgents(process=process, answers=answers, orders=orders)
+
+
+@asynccontextmanager
+async def deadly_agents(count: int) -> AsyncIterator[list[DeadlyAgents]]:
+    running = [await start_deadly_agents() for _ in range(count)]
     try:
         yield running
     finally:
         for each in running:
-            assert each.stdin is not None
-            each.stdin.close()
+            each.orders.close()
         for each in running:
-            await each.wait()
-
-
-async def asked(agents: Process, order: Order) -> int:
-    """How the agent ended."""
-    assert agents.stdin is not None
-    assert agents.stdout is not None
-    agents.stdin.write(msgspec.json.encode(order) + b"\n")
-    await agents.stdin.drain()
-    return int(await agents.stdout.readline())
+            await asyncio.to_thread(each.process.wait, TIMEOUT_SECONDS)
 
 
 async def taken_over(services: Services, queue: str) -> None:
@@ -172,14 +190,16 @@ async def undisturbed(folder: Path) -> State:
         return await state_of_job(services, "undisturbed")
 
 
-async def state_of_job(services: Services, job_id: str) -> State:
+async def state_of_job(services: Services, watch_id: str) -> State:
     """With that of the other program's job."""
-    others = await state_of(services, f"{job_id}{EXTERNAL}")
-    return await state_of(services, job_id) | {f"others: {name}": it for name, it in others.items()}
+    others = await state_of(services, f"{watch_id}{EXTERNAL}")
+    return await state_of(services, watch_id) | {
+        f"others: {name}": it for name, it in others.items()
+    }
 
 
 class Trial:
-    """Agents of one installation, each of which dies at another point."""
+    """Agents of one installation; each dies at another point."""
 
     def __init__(self, room: WatchRoom, services: Services, *, hesitates: bool = False) -> None:
         self._room = room
@@ -193,7 +213,7 @@ class Trial:
     def job(self, point: int) -> str:
         return f"killed-{point}"
 
-    async def killed(self, agents: Process, point: int) -> bool:
+    async def killed(self, agents: DeadlyAgents, point: int) -> bool:
         """False: there is no such point, as the agent has served all its events."""
         settings = self._room.fleet.settings | {"INPUT_QUEUE": self.queue(point)}
         events = await add_job(self._services, self.job(point))
@@ -204,7 +224,7 @@ class Trial:
             settings=settings | {"WEBLOOM_SLOTS": "1"},
             hesitates=self._hesitates,
         )
-        code = await asked(agents, order)
+        code = await agents.code_for(order)
         assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
         self.points.append(point)
         return code == KILLED
@@ -246,7 +266,7 @@ async def test_an_agent_killed_before_any_write_to_mongodb_changes_nothing_that_
     async with room.services() as services, deadly_agents(SERVERS) as servers:
         trial = Trial(room, services, hesitates=hesitates)
 
-        async def kill_on(agents: Process) -> None:
+        async def kill_on(agents: DeadlyAgents) -> None:
             for point in points:
                 if not await trial.killed(agents, point):
                     return
@@ -288,7 +308,7 @@ async def test_an_agent_killed_around_any_commit_to_sqlite_changes_nothing_that_
     tried: list[dict[str, str]] = []
     job = "killed"
 
-    async def kill_on(agents: Process) -> None:
+    async def kill_on(agents: DeadlyAgents) -> None:
         for point in points:
             settings = fleet.settings | {"WEBLOOM_DATA_DIR": str(fleet.data / str(point))}
             async with open_services(load_settings(settings)) as services:
@@ -298,7 +318,7 @@ async def test_an_agent_killed_around_any_commit_to_sqlite_changes_nothing_that_
             order = Order(
                 point=point, events=len(events), settings=settings, commits_only=commits_only
             )
-            code = await asked(agents, order)
+            code = await agents.code_for(order)
             assert code in (0, KILLED), f"the agent of point {point} ended with {code}"
             if code == 0:
                 return

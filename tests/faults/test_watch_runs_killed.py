@@ -104,7 +104,7 @@ async def carried_out(services: Services, watch_id: str, havoc: Havoc, *, kills:
 
 
 async def check_reasons(services: Services, shop: WatchSite, run: WatchRun) -> None:
-    """Walls and errors are failures, each told as what it is."""
+    """Walls and errors are failures, each reported as what it is."""
     says = {
         "wall": "403",
         "captcha": "Just a moment",
@@ -124,7 +124,7 @@ async def check_pages(services: Services, shop: WatchSite) -> None:
     assert set(pages) == set(shop.urls())
     for url, page in pages.items():
         kind, number = url.removeprefix(shop.url("/")).split("/")
-        kept: dict[str, Any] = state[f"{page.job_id} {url}"]
+        kept: dict[str, Any] = state[f"{page.watch_id} {url}"]
         numbers = [each[0] for each in kept["versions"]]
         if kind == "missing":
             assert (numbers, page.version, page.last_outcome) == ([], None, Outcome.FAILED)
@@ -141,9 +141,9 @@ async def check_pages(services: Services, shop: WatchSite) -> None:
         assert page.last_outcome is outcome, page
         assert "human" not in (page.text or "")
         prices = {(each[4], each[1]) for each in kept["prices"]}
-        told = [
+        reported = [
             (edition + 1, Decimal(price_of(int(number), edition))) for edition in range(EDITIONS)
         ]
-        assert prices == (set(told) if kind == "shop" else set()), url
+        assert prices == (set(reported) if kind == "shop" else set()), url
         assert len(kept["prices"]) == len(prices), f"{url}: a price twice: {kept['prices']}"
     assert HANGS_IN < EDITIONS - 1, "a page that hung for once is a page again"

@@ -18,7 +18,7 @@ from e2e.running import SAYS_WHEN_READY
 from faults.conftest import MakeFleet
 from faults.processes import Fleet, Process, eventually_async
 from faults.site import Site
-from faults.stack import MakeStack, amqp_channel
+from faults.stack import MakeStack
 from servers.private import PrivateServer
 from servers.rabbitmq import RabbitServer
 from webloom.adapters.rabbitmq.layout import Layout
@@ -31,7 +31,7 @@ from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.broker import Message
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.pages import PageFilter, StoredPage
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 from webloom.settings import load_settings
 
 RIGGED = Path(__file__).with_name("watch_room_rigged.py")
@@ -63,7 +63,7 @@ class WatchRoom:
         return process
 
     async def shut_down(self) -> None:
-        """Told to end, every process does, with what it has in hand."""
+        """Every process ends on request, after what it has in hand."""
         running = [process for process in self.fleet.processes if process.alive]
         for process in running:
             process.told_to_end = True
@@ -73,8 +73,8 @@ class WatchRoom:
         self.fleet.check()
 
     async def served(self, services: Services) -> None:
-        """Wait until no event waits any more. What RabbitMQ's consumers have in hand is not seen:
-        told to end, agents give back what they have not begun."""
+        """Wait until no event waits. What RabbitMQ's consumers have in hand is not seen:
+        asked to end, agents give back what they have not begun."""
         for _ in range(MOST_AGENTS):
             await self._empty(services)
             await self.shut_down()
@@ -106,10 +106,9 @@ async def make_watch_room(
         return WatchRoom(fleet=fleets(site, data=None, prefix=(), **settings))
     stack = await stacks(kind, site, **settings)
     if isinstance(stack.broker, RabbitServer):
-        async with amqp_channel(stack.broker) as channel:
-            for layout in (Layout(queue=STORAGE_QUEUE), Layout(queue=CHECK_QUEUE)):
-                for spec in (layout.ready, layout.again, layout.dead, *layout.waits):
-                    await channel.queue_delete(spec.name)
+        for layout in (Layout(queue=STORAGE_QUEUE), Layout(queue=CHECK_QUEUE)):
+            specs = (layout.ready, layout.again, layout.dead, *layout.waits)
+            await stack.broker.delete_queues(*(spec.name for spec in specs))
     servers = {"store": stack.servers("store"), "broker": stack.servers("broker")}
     return WatchRoom(fleet=stack.fleet, servers=servers)
 
@@ -130,31 +129,31 @@ async def all_pages(services: Services, chosen: PageFilter) -> list[StoredPage]:
     while True:
         pages, cursor = await services.pages.list_pages(chosen, limit=100, cursor=cursor)
         for page in pages:
-            whole = await services.pages.find_page(page.job_id, page.url)
+            whole = await services.pages.find_page(page.watch_id, page.url)
             assert whole is not None
             found.append(whole)
         if cursor is None:
             return found
 
 
-async def state_of(services: Services, job_id: str | None = None) -> State:
+async def state_of(services: Services, watch_id: str | None = None) -> State:
     """All that is kept of the pages of a job, or of all; without the job's name, if it is one, and
     without the moments that our own clock has set. What must hold for any page is checked."""
     state: State = {}
-    for page in await all_pages(services, PageFilter(job_id=job_id)):
-        name = f"{'' if job_id else page.job_id} {page.url}"
+    for page in await all_pages(services, PageFilter(watch_id=watch_id)):
+        name = f"{'' if watch_id else page.watch_id} {page.url}"
         assert name not in state, f"{name} is there twice"
         state[name] = {
-            "page": {key: value for key, value in asdict(page).items() if key != "job_id"},
+            "page": {key: value for key, value in asdict(page).items() if key != "watch_id"},
             "versions": await _versions(services, page),
             "prices": await _prices(services, page),
             "changes": await _changes(services, page),
         }
-    cursor, chosen = None, RunFilter(watch_id=job_id)
+    cursor, chosen = None, RunFilter(watch_id=watch_id)
     while True:
-        runs, cursor = await services.watch_runs.runs(chosen, limit=100, cursor=cursor)
+        runs, cursor = await services.watch_run_listing.runs(chosen, limit=100, cursor=cursor)
         for run in runs:
-            state[f"run {run_name(run, job_id)}"] = {
+            state[f"run {run_name(run, watch_id)}"] = {
                 "status": run.status,
                 "trigger": run.trigger,
                 "tally": asdict(run.tally),
@@ -163,25 +162,25 @@ async def state_of(services: Services, job_id: str | None = None) -> State:
         if cursor is None:
             break
     for watch in [each async for each in all_watches(services.watches)]:
-        if job_id in (None, watch.watch_id):
-            state[f"watch {'' if job_id else watch.watch_id}"] = {
+        if watch_id in (None, watch.watch_id):
+            state[f"watch {'' if watch_id else watch.watch_id}"] = {
                 "metrics": asdict(watch.metrics),
                 "is_external": watch.is_external,
-                "last_run": watch.last_run_id and watch.last_run_id.removeprefix(job_id or ""),
+                "last_run": watch.last_run_id and watch.last_run_id.removeprefix(watch_id or ""),
                 "last_status": watch.last_status,
                 "last_run_at": watch.last_run_at,
             }
     return state
 
 
-def run_name(run: WatchRun, job_id: str | None) -> str:
+def run_name(run: WatchRun, watch_id: str | None) -> str:
     if run.pages_total is not None:
-        return "of the watch" if job_id else f"of {run.watch_id}"
-    return run.run_id.removeprefix(job_id or "")
+        return "of the watch" if watch_id else f"of {run.watch_id}"
+    return run.run_id.removeprefix(watch_id or "")
 
 
 async def _versions(services: Services, page: StoredPage) -> list[Any]:
-    found = await services.page_history.versions(page.job_id, page.url, limit=1000)
+    found = await services.page_history.versions(page.watch_id, page.url, limit=1000)
     numbers = [each.version for each in found]
     assert len(set(numbers)) == len(numbers), f"{page.url} has a version twice: {numbers}"
     assert numbers == sorted(numbers, reverse=True)
@@ -193,7 +192,7 @@ async def _versions(services: Services, page: StoredPage) -> list[Any]:
             each.version,
             each.snapshot_hash,
             each.created_at,
-            await services.page_history.parsed(page.job_id, page.url, each.version),
+            await services.page_history.parsed(page.watch_id, page.url, each.version),
         )
         for each in found
     ]
@@ -204,7 +203,7 @@ async def _prices(services: Services, page: StoredPage) -> list[Any]:
     cursor = None
     while True:
         prices, cursor = await services.page_history.prices(
-            page.job_id, page.url, limit=100, cursor=cursor
+            page.watch_id, page.url, limit=100, cursor=cursor
         )
         found += [
             (each.timestamp, each.price, each.currency, each.change_percent, each.version)
@@ -216,7 +215,7 @@ async def _prices(services: Services, page: StoredPage) -> list[Any]:
 
 async def _changes(services: Services, page: StoredPage) -> list[Any]:
     found: list[Any] = []
-    chosen, cursor = ChangeFilter(job_id=page.job_id, url=page.url), None
+    chosen, cursor = ChangeFilter(watch_id=page.watch_id, url=page.url), None
     while True:
         logs, cursor = await services.page_history.change_logs(chosen, limit=100, cursor=cursor)
         found += [

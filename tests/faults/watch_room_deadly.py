@@ -82,7 +82,7 @@ class DeadlyDelivery:
         self._points = points
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("ack", "retry", "bury"):
+        if name in ("ack", "retry", "dead_letter"):
             self._points.reach()
         return getattr(self._delivery, name)
 

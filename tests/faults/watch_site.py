@@ -1,6 +1,6 @@
 """A shop on loopback whose pages change from edition to edition, each in its own way.
 
-The test says which edition is out. Within one, a page is the same for whoever asks, however often:
+The test says which edition is out. Within one, a page is the same for every client, however often:
 so it is known what a run must find, even if a page was fetched twice as a worker died.
 """
 
@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from faults.site import Site
@@ -148,36 +147,29 @@ class WatchSite(Site):
     def urls(self) -> list[str]:
         return [self.url(path) for path in self.shelf.paths]
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            request = await reader.readuntil(b"\r\n\r\n")
-            path = request.split(b" ", 2)[1].decode()
-            served = self._served(path)
-            self.arrivals[path].append(asyncio.get_running_loop().time())
-            if served.hangs:
-                await reader.read()  # until the client has gone
-                return
-            await asyncio.sleep(self.seconds)
-            etag = served.etag
-            if etag and f"If-None-Match: {etag}".encode() in request:
-                served = Served(body="", status=304, etag=etag)
-            self.statuses[served.status] += 1
-            body = served.body.encode()
-            head = [
-                f"HTTP/1.1 {served.status} X",
-                "Connection: close",
-                "Content-Type: text/html; charset=utf-8",
-                *([f"ETag: {etag}"] if etag else []),
-                *([] if served.status == 304 else [f"Content-Length: {len(body)}"]),
-            ]
-            writer.write("\r\n".join([*head, "", ""]).encode() + body)
-            await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has gone, or was killed
-        finally:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
+    async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        path = request.split(b" ", 2)[1].decode()
+        served = self._served(path)
+        self.arrivals[path].append(asyncio.get_running_loop().time())
+        if served.hangs:
+            await reader.read()  # until the client has gone
+            return
+        await asyncio.sleep(self.seconds)
+        etag = served.etag
+        if etag and f"If-None-Match: {etag}".encode() in request:
+            served = Served(body="", status=304, etag=etag)
+        self.statuses[served.status] += 1
+        body = served.body.encode()
+        head = [
+            f"HTTP/1.1 {served.status} X",
+            "Connection: close",
+            "Content-Type: text/html; charset=utf-8",
+            *([f"ETag: {etag}"] if etag else []),
+            *([] if served.status == 304 else [f"Content-Length: {len(body)}"]),
+        ]
+        writer.write("\r\n".join([*head, "", ""]).encode() + body)
+        await writer.drain()
 
     def _served(self, path: str) -> Served:
         kind, number = path.strip("/").split("/")

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pymongo
+from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
 from servers.private import PrivateServer, program
@@ -31,6 +34,19 @@ class MongoServer(PrivateServer):
     def url(self) -> str:
         direct = f"replicaSet={self.replica_set}" if self.replica_set else "directConnection=true"
         return f"mongodb://127.0.0.1:{self.port}/?{direct}"
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[Database[dict[str, Any]]]:
+        """As another program would have it."""
+        with pymongo.MongoClient[dict[str, Any]](self.url) as client:
+            yield client[name]
+
+    def drop(self, name: str) -> None:
+        with self.database(name) as database:
+            database.client.drop_database(name)
+
+    def settings(self, database: str) -> dict[str, str]:
+        return {"store": self.url, "mongodb_database": database}
 
     def command(self) -> Sequence[str]:
         (self.folder / "db").mkdir(exist_ok=True)

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 
 
 class Missing(Exception):
@@ -36,7 +36,7 @@ class DidNotStart(Exception):
     """A server or browser did not start, which says nothing about the code (outcomes.py)."""
 
 
-# Below those that the system hands out, so that nobody gets one while its server is away.
+# Below those that the system hands out, so that no other program gets one while its server is away.
 _PORTS = range(20_000, 32_000)
 _BLOCK = 1000
 _claim = socket.socket(socket.AF_UNIX)
@@ -89,6 +89,10 @@ class PrivateServer:
         """Whether it is ready to serve."""
         raise NotImplementedError
 
+    def settings(self, database: str) -> dict[str, str]:
+        """That make this database on it the store; of servers that can be one."""
+        raise NotImplementedError
+
     @property
     def pid(self) -> int:
         assert self._process is not None
@@ -110,11 +114,11 @@ class PrivateServer:
 
     def _wait(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self.answers():
             ended = self._process.poll() is not None
             if ended or time.monotonic() > deadline:
-                why = "ended" if ended else f"is not ready after {PATIENCE_SECONDS:.0f} s"
+                why = "ended" if ended else f"is not ready after {TIMEOUT_SECONDS:.0f} s"
                 self.kill()
                 raise DidNotStart(f"{type(self).__name__} {why}:\n{self.log.read_text()[-4000:]}")
             time.sleep(0.05)
@@ -124,7 +128,7 @@ class PrivateServer:
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
-            deadline = time.monotonic() + PATIENCE_SECONDS
+            deadline = time.monotonic() + TIMEOUT_SECONDS
             while (
                 _at_work(self._process.pid) or accepts(self.port)
             ) and time.monotonic() < deadline:
@@ -136,7 +140,7 @@ class PrivateServer:
         signal."""
         self._signal(signal.SIGSTOP)
         if self._process is not None:
-            deadline = time.monotonic() + PATIENCE_SECONDS
+            deadline = time.monotonic() + TIMEOUT_SECONDS
             while not _is_stopped(self._process.pid) and time.monotonic() < deadline:
                 time.sleep(0.005)
 

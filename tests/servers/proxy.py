@@ -18,7 +18,7 @@ class Proxy:
         self.holding = False  # half-open: connections are taken and stand, and nothing passes
         self.dropping_replies = False  # the server hears, and is not heard
         self.delay = 0.0  # seconds that every byte takes, in each direction
-        self.dropped = 0  # bytes of replies that nobody got
+        self.dropped = 0  # bytes of replies that were not passed on
         self._writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[None]] = set()
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from patience import PATIENCE_SECONDS
+import aiormq
+
 from servers.private import PrivateServer, free_port, program
+from timeouts import TIMEOUT_SECONDS
 
 NAME = "RabbitMQ"
 ADVICE = "apt-get install rabbitmq-server"
@@ -43,6 +47,62 @@ class RabbitServer(PrivateServer):
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    @asynccontextmanager
+    async def channel(self) -> AsyncIterator[aiormq.abc.AbstractChannel]:
+        """As another program would have it."""
+        connection = await aiormq.connect(self.url)
+        try:
+            yield await connection.channel()
+        finally:
+            await connection.close(ConnectionError("closed"))
+
+    async def delete_queues(self, *names: str) -> None:
+        async with self.channel() as channel:
+            for name in names:
+                await channel.queue_delete(name)
+
+    async def delete_exchanges(self, *names: str) -> None:
+        async with self.channel() as channel:
+            for name in names:
+                await channel.exchange_delete(name)
+
+    async def purge_queue(self, name: str) -> None:
+        async with self.channel() as channel:
+            await channel.queue_purge(name)
+
+    async def declare_short_queue(self, name: str) -> None:
+        """With arguments that differ from Webloom's."""
+        async with self.channel() as channel:
+            await channel.queue_declare(name, durable=True, arguments={"x-max-length": 7})
+
+    @asynccontextmanager
+    async def disk_alarm(self) -> AsyncIterator[None]:
+        """It takes no message; what is there can be worked off."""
+
+        def is_reported() -> bool:
+            """The alarm takes a moment to reach the connections."""
+            states = self.ctl("list_connections", "state", "--no-table-headers").split()
+            return bool(states) and set(states) <= {"blocking", "blocked"}
+
+        try:
+            await asyncio.to_thread(self.ctl, "set_disk_free_limit", "1000000GB")
+            for _ in range(100):
+                if await asyncio.to_thread(is_reported):
+                    break
+            else:
+                raise AssertionError("RabbitMQ does not report the alarm to its clients")
+            yield
+        finally:
+            await asyncio.to_thread(self.ctl, "set_disk_free_limit", "1MB")
+
+    def listed(self, what: str) -> int:
+        """How many connections, channels or queues it has."""
+        return len(self.ctl("--no-table-headers", f"list_{what}").splitlines())
+
+    def queue_lengths(self) -> dict[str, int]:
+        rows = self.ctl("list_queues", "name", "messages", "--no-table-headers").splitlines()
+        return {name: int(count) for name, count in map(str.split, rows)}
 
     def environment(self) -> Mapping[str, str]:
         return {
@@ -100,7 +160,7 @@ class RabbitServer(PrivateServer):
             env=os.environ | self.environment(),
             capture_output=True,
             text=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=True,
         )
         return done.stdout

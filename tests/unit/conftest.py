@@ -11,8 +11,10 @@ import pytest
 
 from fakes.clock import FakeClock
 from unit.deliveries import LEASE, Deliver
+from unit.notification_world import MakeWorld, World
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database
+from webloom.domain.watch import Target
 
 
 @pytest.fixture
@@ -49,3 +51,13 @@ def broker(database: Database) -> SqliteBroker:
 @pytest.fixture
 def deliver(broker: SqliteBroker, clock: FakeClock) -> Deliver:
     return Deliver(broker, clock)
+
+
+@pytest.fixture
+def world_of(database: Database, clock: FakeClock) -> MakeWorld:
+    async def made(*targets: Target) -> World:
+        world = World(database, clock)
+        await world.add(*targets)
+        return world
+
+    return made

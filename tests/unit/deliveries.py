@@ -6,7 +6,7 @@ import asyncio
 from itertools import count
 
 from fakes.clock import FakeClock
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.domain.errors import BrokerUnavailable
 from webloom.ports.broker import Broker, Delivery, Message
 
@@ -48,10 +48,10 @@ class RecordedDelivery:
         await self._delivery.retry(after)
         self.settled.append(("retry", after))
 
-    async def bury(self, reason: str) -> None:
+    async def dead_letter(self, reason: str) -> None:
         self._reach_broker()
-        await self._delivery.bury(reason)
-        self.settled.append(("bury", reason))
+        await self._delivery.dead_letter(reason)
+        self.settled.append(("dead_letter", reason))
 
     def _reach_broker(self) -> None:
         if self._failures:
@@ -72,7 +72,7 @@ class Deliver:
     ) -> RecordedDelivery:
         """With `redelivered`, the consumer of the attempt before has vanished."""
         queue = f"queue {next(self._numbers)}"
-        # A broker that other programs publish to may deliver bytes that are no text; SQLite can't.
+        # A broker that other programs publish to may deliver bytes that are not text; SQLite can't.
         held = body if _is_text(body) else b"{}"
         await self._broker.publish(queue, Message(id=f"in {queue}", body=held))
         for number in range(1, attempt):
@@ -87,7 +87,7 @@ class Deliver:
         return RecordedDelivery(delivery, body=body, failures=failures)
 
     async def _take(self, queue: str) -> Delivery:
-        async with asyncio.timeout(PATIENCE_SECONDS), self._broker.deliveries(queue, 1) as taking:
+        async with asyncio.timeout(TIMEOUT_SECONDS), self._broker.deliveries(queue, 1) as taking:
             return await anext(taking)
 
 

@@ -40,30 +40,30 @@ FORWARDED = [
     ("10.0.0.1", ["198.51.100.1, 203.0.113.9"], "203.0.113.9", "what the client has made up"),
     ("10.0.0.1", ["203.0.113.9:4711"], "203.0.113.9", "a port"),
     ("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::/64", "a port and IPv6"),
-    ("10.0.0.1", ["203.0.113.9, unknown"], "10.0.0.1", "what is no address"),
+    ("10.0.0.1", ["203.0.113.9, unknown"], "10.0.0.1", "what is not an address"),
     ("10.0.0.1", [], "10.0.0.1", "nothing"),
     ("10.0.0.1", ["10.0.0.7"], "10.0.0.7", "a proxy that asks for itself"),
-    ("192.0.2.1", ["203.0.113.9"], "192.0.2.1", "somebody else who says so"),
+    ("192.0.2.1", ["203.0.113.9"], "192.0.2.1", "another host that claims so"),
     ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9", "a listener for both families"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("peer", "told", "client", "why"), FORWARDED, ids=[row[3] for row in FORWARDED]
+    ("peer", "reported", "client", "why"), FORWARDED, ids=[row[3] for row in FORWARDED]
 )
 def test_a_trusted_proxy_is_believed_as_far_as_it_saw(
-    peer: str, told: list[str], client: str, why: str
+    peer: str, reported: list[str], client: str, why: str
 ) -> None:
     proxies = TrustedProxies(["10.0.0.0/8"])
-    headers = [(b"x-forwarded-for", each.encode()) for each in told]
+    headers = [(b"x-forwarded-for", each.encode()) for each in reported]
     assert proxies.client(peer, headers) == client
 
 
-def test_only_a_trusted_proxy_tells_of_tls() -> None:
+def test_only_a_trusted_proxy_is_believed_about_tls() -> None:
     proxies = TrustedProxies(["10.0.0.1"])
-    told = [(b"x-forwarded-proto", b"https")]
-    assert proxies.uses_https("10.0.0.1", told)
-    assert not proxies.uses_https("10.0.0.2", told)
+    reported = [(b"x-forwarded-proto", b"https")]
+    assert proxies.uses_https("10.0.0.1", reported)
+    assert not proxies.uses_https("10.0.0.2", reported)
     assert not proxies.uses_https("10.0.0.1", [(b"x-forwarded-proto", b"http")])
     assert not proxies.uses_https("10.0.0.1", [])
 

@@ -16,7 +16,7 @@ SPACES = {"a": "http://www.w3.org/2005/Atom"}
 
 def change(**given: Any) -> ChangeLog:
     fields: dict[str, Any] = {
-        "job_id": "a",
+        "watch_id": "a",
         "url": "https://example.com/1",
         "changes": {},
         "previous": 1,
@@ -56,7 +56,7 @@ def test_an_id_stays_when_versions_are_renumbered_and_is_of_one_change_only() ->
         return texts(read(*changes), "//a:entry/a:id/text()")
 
     assert ids(change()) == ids(change(previous=4, current=5, alerts=[]))
-    others = [change(timestamp=1), change(url="https://example.com/2"), change(job_id="b")]
+    others = [change(timestamp=1), change(url="https://example.com/2"), change(watch_id="b")]
     assert len({*ids(change(), *others)}) == 4
     feeds = {texts(read(watch_id=each), "/a:feed/a:id/text()")[0] for each in (None, "a", "b")}
     assert len(feeds) == 3
@@ -81,7 +81,7 @@ def test_a_feed_without_changes_is_valid() -> None:
 
 def test_hostile_texts_stay_text() -> None:
     hostile = "]]><script>alert(1)</script>\x00\x1b\ufffe\ud800&amp;"
-    feed = read(change(alerts=[hostile], job_id=hostile, changes={hostile: hostile}))
+    feed = read(change(alerts=[hostile], watch_id=hostile, changes={hostile: hostile}))
     assert texts(feed, "//a:script") == []
     shown = "]]><script>alert(1)</script>\ufffd\ufffd\ufffd\ufffd&amp;"
     assert texts(feed, "//a:entry/a:title/text()") == [f"{shown}: {shown}"]

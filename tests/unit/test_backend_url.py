@@ -65,4 +65,4 @@ def test_known_schemes_pass() -> None:
 )
 def test_other_addresses_are_refused_with_those_that_are_meant(url: str) -> None:
     with pytest.raises(ValueError, match=r"begins with sqlite:///, mongodb:// or mongodb\+srv://"):
-        checked(url, STORE_SCHEMES)
+        checked(url, ("sqlite:///", "mongodb://", "mongodb+srv://"))

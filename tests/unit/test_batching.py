@@ -9,35 +9,35 @@ from webloom.adapters.mongodb.batching import ENOUGH, Batcher
 
 class Server:
     def __init__(self) -> None:
-        self.asked: list[list[int]] = []
+        self.requested: list[list[int]] = []
 
     async def run(self, items: list[int]) -> list[int]:
-        self.asked.append(items)
+        self.requested.append(items)
         return [-item for item in items]
 
 
 async def one_by_one(batcher: Batcher[int, int], items: range) -> list[int]:
     """Each asked for after the one before had time to set out."""
-    asked = []
+    requested = []
     for item in items:
-        asked.append(asyncio.create_task(batcher.ask(item)))
+        requested.append(asyncio.create_task(batcher.ask(item)))
         for _ in range(5):
             await asyncio.sleep(0)
-    return await asyncio.gather(*asked)
+    return await asyncio.gather(*requested)
 
 
 async def test_a_call_goes_at_once() -> None:
     server = Server()
     batcher: Batcher[int, int] = Batcher(server.run)
     assert await one_by_one(batcher, range(3)) == [0, -1, -2]
-    assert server.asked == [[0], [1], [2]]
+    assert server.requested == [[0], [1], [2]]
 
 
 async def test_no_more_than_the_most_go_together() -> None:
     server = Server()
     batcher: Batcher[int, int] = Batcher(server.run, most=4)
     await asyncio.gather(*(batcher.ask(item) for item in range(10)))
-    assert server.asked == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert server.requested == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
 async def test_with_a_pace_the_first_call_goes_at_once_and_the_next_ones_together() -> None:
@@ -46,6 +46,6 @@ async def test_with_a_pace_the_first_call_goes_at_once_and_the_next_ones_togethe
     assert await batcher.ask(0) == 0
     later = range(1, ENOUGH + 1)
     assert await one_by_one(batcher, later) == [-item for item in later]
-    assert server.asked == [[0], list(later)]
+    assert server.requested == [[0], list(later)]
     for resting in [each for each in batcher._servers if each is not None]:
         resting.cancel()

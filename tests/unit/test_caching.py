@@ -11,7 +11,7 @@ from webloom.application.overview.caching import RefreshingCache, SingleFlight, 
 from webloom.domain.errors import StoreUnavailable
 
 
-class Asked:
+class Source:
     def __init__(self) -> None:
         self.calls = 0
         self.is_down = False
@@ -27,19 +27,19 @@ class Asked:
 
 
 async def test_concurrent_callers_share_one_call() -> None:
-    one = Asked()
+    one = Source()
     shared = SingleFlight(one.call, seconds=3600)
     assert await asyncio.gather(*(shared.get() for _ in range(50))) == [1] * 50
     assert await shared.get() == 1
 
 
 async def test_a_call_is_made_again_when_its_time_is_over() -> None:
-    shared = SingleFlight(Asked().call, seconds=0)
+    shared = SingleFlight(Source().call, seconds=0)
     assert [await shared.get(), await shared.get()] == [1, 2]
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
-    one = Asked()
+    one = Source()
     one.opened.clear()
     shared = SingleFlight(one.call, seconds=3600)
     impatient, patient = asyncio.create_task(shared.get()), asyncio.create_task(shared.get())
@@ -51,7 +51,7 @@ async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
 
 
 async def test_a_call_that_fails_fails_for_all_and_is_made_again() -> None:
-    one = Asked()
+    one = Source()
     one.is_down = True
     shared = SingleFlight(one.call, seconds=0)
     ends = await asyncio.gather(*(shared.get() for _ in range(3)), return_exceptions=True)
@@ -66,7 +66,7 @@ async def test_what_is_known_stays_while_the_store_is_away(
 ) -> None:
     monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
     monkeypatch.setattr(caching, "SHARE", 1.0)
-    one = Asked()
+    one = Source()
     one.is_down = True
     known = RefreshingCache(one.call, 0)
     assert await known.get() == 0
@@ -86,7 +86,7 @@ async def test_a_cached_value_is_returned_without_a_long_wait(
     monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
     monkeypatch.setattr(caching, "LONGEST_PAUSE", 0.0)
     monkeypatch.setattr(caching, "REFRESH_WAIT_SECONDS", 0.001)
-    one = Asked()
+    one = Source()
     known = RefreshingCache(one.call, 0)
     assert await known.get() == 1
     monkeypatch.setattr(caching, "PROBE_SECONDS", 3600)
@@ -105,17 +105,23 @@ async def test_looking_again_waits_longer_the_longer_it_takes(
     monkeypatch.setattr(caching, "SHARE", 1e-12)
     monkeypatch.setattr(caching, "SHORTEST_PAUSE", 0.0)
     monkeypatch.setattr(caching, "LONGEST_PAUSE", 3600.0)
-    one = Asked()
+    one = Source()
     known = RefreshingCache(one.call, 0)
     assert [await known.get() for _ in range(20)] == [1] * 20
     assert one.calls == 1
 
 
-async def test_a_failed_probe_returns_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Asked()
+async def test_a_failed_probe_returns_the_reason() -> None:
+    one = Source()
     assert await probe(one.call()) == (1, None)
     one.is_down = True
     assert await probe(one.call()) == (None, "away")
-    monkeypatch.setattr(caching, "PROBE_SECONDS", 0.001)
     one.opened.clear()
-    assert await probe(one.call()) == (None, "no answer within 0 s")
+    assert await probe(one.call(), 0.001) == (None, "no answer within 0 s")
+
+
+async def test_a_probe_that_may_take_any_time_says_that_its_call_had_no_answer() -> None:
+    async def call() -> int:
+        raise TimeoutError
+
+    assert await probe(call(), seconds=None) == (None, "no answer")

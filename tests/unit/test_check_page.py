@@ -39,7 +39,7 @@ from webloom.ports.broker import Message
 from webloom.ports.pages import StoredPage
 
 URL = "https://shop.test/1"
-CHECK = PageCheck(run_id="run", job_id="job", url=URL)
+CHECK = PageCheck(run_id="run", watch_id="job", url=URL)
 
 
 def product(
@@ -120,7 +120,7 @@ class World:
         await self.begin(**decided)
         self.serve(BEFORE)
         await self.store(await self.event())
-        self.web.asked.clear()
+        self.web.requested.clear()
         self.web.conditions.clear()
         self.reader.orders.clear()
         self.serve(NOW)
@@ -246,7 +246,7 @@ async def test_a_page_without_content_is_asked_for_without_conditions(new_world:
     await world.begin()
     await world.pages.note_checked(
         Checked(
-            job_id="job",
+            watch_id="job",
             url=URL,
             run_id=world.run_id,
             at=NOON,
@@ -363,7 +363,7 @@ async def test_a_full_queue_of_the_agent_is_waited_for(
 # Failed.
 
 FINAL: list[tuple[Answer | FetchFailed, str]] = [
-    (Answer(status=403), "the server answered 403: it refuses us"),
+    (Answer(status=403), "the server answered 403: it refuses the request"),
     (Answer(status=401), "the server answered 401: it asks for a login"),
     (Answer(status=404), "the server answered 404"),
     (FetchFailed(reason="it is private", retryable=False), "it is private"),
@@ -427,7 +427,7 @@ async def test_a_host_that_asks_for_a_pause_is_left_alone(world: World) -> None:
     [(_, again, delay)] = world.broker.published
     assert again["failed"] == 0, "it was not asked"
     assert delay > 100
-    assert len(world.web.asked) == 1
+    assert len(world.web.requested) == 1
 
 
 async def test_a_check_that_can_not_be_put_off_by_a_new_message_is_given_back(world: World) -> None:
@@ -446,7 +446,7 @@ async def test_workers_that_die_of_a_check_are_counted_and_put_offs_are_not(worl
     deadly = msgspec.structs.replace(CHECK, deaths=MOST_DEATHS - 1)
     page = await world.noted(check=deadly, attempt=2, redelivered=True)
     assert page.last_error == f"its worker died {MOST_DEATHS} times"
-    assert len(world.web.asked) == 1
+    assert len(world.web.requested) == 1
 
 
 # Not to be checked.
@@ -459,19 +459,38 @@ async def test_workers_that_die_of_a_check_are_counted_and_put_offs_are_not(worl
 )  # fmt: skip
 async def test_an_invalid_check_is_buried(world: World, body: bytes) -> None:
     [(verb, reason)] = (await world.handle(body)).settled
-    assert verb == "bury"
+    assert verb == "dead_letter"
     assert str(reason).startswith("not a check of a page: ")
 
 
 async def test_a_page_that_its_run_knows_of_is_not_asked_for_again(world: World) -> None:
     world.serve(BEFORE)
     known = await world.noted()
-    world.web.asked.clear()
+    world.web.requested.clear()
     assert (await world.check()).settled == [("ack", None)]
     over = msgspec.structs.replace(CHECK, run_id=world.run_id)
     await world.next_run()
     assert (await world.handle(msgspec.json.encode(over))).settled == [("ack", None)]
     assert await world.watches.remove_watch("job")
     assert (await world.check()).settled == [("ack", None)]
-    assert (world.web.asked, world.broker.published) == ([], [])
+    assert (world.web.requested, world.broker.published) == ([], [])
     assert await world.page() == known
+
+
+async def test_a_page_of_scripts_alone_fails_whether_or_not_it_is_known(world: World) -> None:
+    body = b'<title>Shop</title><div id=root>Loading</div><script src="/app.js"></script>'
+    only_scripts = Answer(headers={"Content-Type": "text/html", "ETag": '"3"'}, body=body)
+    reason = "its text appears only with JavaScript, which Webloom does not run"
+    world.serve(only_scripts)
+    page = await world.noted()
+    assert (page.last_outcome, page.last_error) == (Outcome.FAILED, reason)
+    await world.next_run()
+    world.serve(NOW)
+    event = await world.event()
+    empty = {"parsed": {**event["parsed"], "text": ""}}  # as earlier versions stored such a page
+    validators = {"etag": '"3"', "bodyHash": sha256(only_scripts)}
+    await world.store({**event, **empty, "validators": validators})
+    world.serve(only_scripts)
+    page = await world.noted()
+    assert (page.last_outcome, page.last_error) == (Outcome.FAILED, reason)
+    assert world.web.conditions[-1] == LastFetch(), "so that it is read"

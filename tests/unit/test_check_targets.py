@@ -15,11 +15,11 @@ class Check:
     """Notes what it is asked, and in which thread."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.threads: set[int] = set()
 
     def __call__(self, address: str) -> None:
-        self.asked.append(address)
+        self.requested.append(address)
         self.threads.add(threading.get_ident())
         if "bad" in address:
             raise ValueError("it can't be read")
@@ -30,7 +30,7 @@ async def test_an_address_is_checked_once() -> None:
     checks = TargetChecks(check)
     lists = [["a", "b", "a"], ["b", "c"], ["a", "b", "c"]] * 20
     await asyncio.gather(*(checks.refuse_bad(each) for each in lists))
-    assert sorted(check.asked) == ["a", "b", "c"]
+    assert sorted(check.requested) == ["a", "b", "c"]
     assert threading.get_ident() not in check.threads
 
 
@@ -41,7 +41,7 @@ async def test_one_that_is_bad_is_refused_each_time() -> None:
         with pytest.raises(ValueError, match="it can't be read"):
             await checks.refuse_bad(["good", "bad"])
     await checks.refuse_bad(["good"])
-    assert check.asked == ["good", "bad"]
+    assert check.requested == ["good", "bad"]
 
 
 async def test_different_addresses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,4 +52,4 @@ async def test_different_addresses_are_bounded(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ValueError, match="more than 3 different addresses"):
         await checks.refuse_bad(["b", "c", "d"])
     await checks.refuse_bad(["a", "c"])
-    assert check.asked == ["a", "b", "c"]
+    assert check.requested == ["a", "b", "c"]

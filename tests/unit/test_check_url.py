@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webloom.application.inventory.check_url import check_url
+from webloom.application.inventory.check_url import check_address, check_url
 from webloom.domain.errors import UrlRefused
 from webloom.domain.network_policy import NetworkPolicy
 
@@ -28,6 +28,17 @@ def test_what_may_be_public_is_accepted_in_its_normal_form(
     url: str, normal: str, reason: str
 ) -> None:
     assert check_url(url, policy=OPEN) == normal
+
+
+def test_an_address_as_people_type_it_is_https() -> None:
+    for address in ("site.example", " <Site.example/> ", "//site.example", "https://site.example"):
+        assert check_address(address, policy=OPEN) == "https://site.example/"
+    assert check_address("http://site.example", policy=OPEN) == "http://site.example/"
+    for address in ("mailto:me@site.example", "ftp://site.example"):
+        with pytest.raises(UrlRefused, match="must begin with http"):
+            check_address(address, policy=OPEN)
+    with pytest.raises(UrlRefused, match="a private address"):
+        check_address("10.0.0.1:8080", policy=OPEN)
 
 
 REFUSED = [

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters import consumer as core
 from webloom.adapters.consumer import Consumer, Received, Refused
 from webloom.domain.errors import BrokerUnavailable
@@ -44,7 +44,7 @@ class MemorySource:
             self._called.notify_all()
 
     async def until_called(self, *calls: str) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS), self._called:
+        async with asyncio.timeout(TIMEOUT_SECONDS), self._called:
             await self._called.wait_for(lambda: set(calls) <= set(self.calls))
 
     async def receive(self, most: int) -> tuple[Sequence[Received[str]], float | None]:
@@ -66,7 +66,7 @@ class MemorySource:
         await self._call(f"retry {held}")
 
     async def dead_letter(self, held: str, reason: str) -> None:
-        await self._call(f"bury {held}: {reason}")
+        await self._call(f"dead_letter {held}: {reason}")
 
     async def release(self, held: str) -> None:
         await self._call(f"release {held}")
@@ -82,19 +82,26 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def consuming(source: MemorySource, slots: int = 1) -> AsyncIterator[Consumer[str]]:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         async with Consumer(source, "queue", slots).running() as consumer:
             yield consumer
 
 
-async def test_an_unwanted_message_is_released_until_the_broker_accepts_it() -> None:
-    source = MemorySource("m")
+@asynccontextmanager
+async def nobody_waits_for_what_comes(source: MemorySource) -> AsyncIterator[None]:
+    """Until `source.open`, a message is on its way whose only waiter was cancelled."""
     source.open.clear()
     async with consuming(source) as consumer:
         waiter = asyncio.ensure_future(anext(consumer))
         await source.until_called("receive m begins")
         waiter.cancel()
         await asyncio.wait([waiter])
+        yield
+
+
+async def test_an_unwanted_message_is_released_until_the_broker_accepts_it() -> None:
+    source = MemorySource("m")
+    async with nobody_waits_for_what_comes(source):
         source.failures["release"] = [BrokerUnavailable("full"), BrokerUnavailable("full")]
         source.open.set()
         await source.until_called("release m")
@@ -148,7 +155,7 @@ async def test_an_acknowledgement_that_the_broker_refuses_makes_a_dead_letter() 
         source.failures["ack"] = [Refused("its parent waits")]
         source.open.set()
         reason = "the work was done, but the message can't be acknowledged: its parent waits"
-        await source.until_called(f"bury m: {reason}")
+        await source.until_called(f"dead_letter m: {reason}")
 
 
 async def test_a_message_that_was_lost_frees_its_slot_and_is_not_renewed() -> None:
@@ -183,12 +190,7 @@ async def test_leaving_waits_for_what_is_on_its_way() -> None:
 
 async def test_messages_received_while_leaving_are_released() -> None:
     source = MemorySource("m")
-    source.open.clear()
-    async with consuming(source) as consumer:
-        waiter = asyncio.ensure_future(anext(consumer))
-        await source.until_called("receive m begins")
-        waiter.cancel()
-        await asyncio.wait([waiter])
+    async with nobody_waits_for_what_comes(source):
         asyncio.get_running_loop().call_later(0.01, source.open.set)
     assert "release m" in source.calls
 
@@ -205,7 +207,7 @@ async def test_leaving_does_not_wait_for_a_broker_that_fails() -> None:
 Settle = Callable[[Delivery], Awaitable[None]]
 
 
-@pytest.mark.parametrize("settle", [lambda each: each.retry(), lambda each: each.bury("x")])
+@pytest.mark.parametrize("settle", [lambda each: each.retry(), lambda each: each.dead_letter("x")])
 async def test_a_verb_whose_caller_is_cancelled_is_carried_out_once(settle: Settle) -> None:
     source = MemorySource("m", "next")
     async with consuming(source) as consumer:
@@ -219,7 +221,7 @@ async def test_a_verb_whose_caller_is_cancelled_is_carried_out_once(settle: Sett
         source.open.set()
         await again
         assert (await anext(consumer)).message_id == "next"
-        calls = [call for call in source.calls if call in ("retry m", "bury m: x")]
+        calls = [call for call in source.calls if call in ("retry m", "dead_letter m: x")]
         assert len(calls) == 1
 
 
@@ -228,14 +230,14 @@ async def test_a_verb_that_fails_can_be_repeated() -> None:
     source.lease = 3600.0
     async with consuming(source) as consumer:
         delivery = await anext(consumer)
-        source.failures["bury"] = [BrokerUnavailable("away")]
+        source.failures["dead_letter"] = [BrokerUnavailable("away")]
         with pytest.raises(BrokerUnavailable):
-            await delivery.bury("bad")
-        await delivery.bury("bad")
+            await delivery.dead_letter("bad")
+        await delivery.dead_letter("bad")
         await delivery.retry()
         await delivery.ack()
     assert [each for each in source.calls if " m" in each and "receive" not in each] == [
-        "bury m: bad begins", "bury m: bad begins", "bury m: bad",
+        "dead_letter m: bad begins", "dead_letter m: bad begins", "dead_letter m: bad",
     ]  # fmt: skip
 
 

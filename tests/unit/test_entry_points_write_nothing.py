@@ -1,4 +1,4 @@
-"""Entry points read through the ports of Services and write through use cases."""
+"""Entry points, and the demo, read through the ports of Services and write through use cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 from webloom.bootstrap.services import Services
 
-ENTRY_POINTS = Path(__file__).parents[2] / "src/webloom/entrypoints"
+SOURCE = Path(__file__).parents[2] / "src"
+FOLDERS = ("webloom/entrypoints", "webloom_demo")
 USE_CASES = ("webloom.application", "webloom.bootstrap")
 GROUPS = {"imports"}  # several ports under one name
 READ_ONLY = ("webloom.ports.clock", "webloom.ports.connection", "webloom.ports.revisions",
@@ -24,16 +25,18 @@ PORTS = {
     and name not in GROUPS
 }
 READS = frozenset({
-    "all", "at_url", "change_logs", "count", "count_by_status", "count_watches", "dead_letters",
-    "deliveries", "depth", "find", "find_page", "find_run", "find_watch", "is_full", "of_watch",
-    "list_pages", "page", "page_of_records", "parsed", "price_summary", "prices", "runs", "seen",
-    "states", "usage", "versions", "watches",
+    "all", "at_url", "change_logs", "count", "count_by_status", "count_chosen", "count_watches",
+    "dead_letters", "deliveries", "depth", "entries", "find", "find_page", "find_run", "find_watch",
+    "first_failures",
+    "is_full", "list_pages", "of_watch", "page", "page_of_records", "parsed", "price_curve",
+    "price_summary", "prices", "runs", "scan", "seen", "states", "tags", "usage", "versions",
+    "watches",
 })  # fmt: skip
 READERS = {"LiveRuns"}  # of the entry points: they keep a port, and read only
 
 
 def modules() -> list[Path]:
-    return sorted(ENTRY_POINTS.rglob("*.py"))
+    return sorted(path for folder in FOLDERS for path in (SOURCE / folder).rglob("*.py"))
 
 
 def imported_use_cases(tree: ast.AST) -> set[str]:
@@ -78,7 +81,7 @@ def test_every_port_of_the_services_is_known() -> None:
     assert {"broker", "store", "heartbeats", "lock"} <= PORTS
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ENTRY_POINTS)))
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_an_entry_point_writes_through_use_cases_only(path: Path) -> None:
     assert [*wrong_uses(path.read_text(encoding="utf-8"))] == []
 

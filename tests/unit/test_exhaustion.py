@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import pytest
 
+from contracts.test_heartbeats import WORKER
 from webloom.adapters.sandbox.parent import is_out_of_files
-from webloom.application.overview.liveness import exhausted
+from webloom.application.overview.troubles import exhausted
 from webloom.application.retrying import retry_until_available
 from webloom.application.shortage import Shortage, shortage
-from webloom.domain.errors import FetchFailed, ResourcesExhausted, StoreUnavailable
+from webloom.domain.errors import Exhausted, FetchFailed, ResourcesExhausted, StoreUnavailable
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.entrypoints import scheduler
 from webloom.ports.heartbeats import Heartbeat
@@ -26,6 +27,7 @@ def caused_by(error: BaseException) -> BaseException:
     return outer
 
 
+NO_SPOONS = Exhausted("no spoons", "buy some")
 ERRORS = [
     (OSError(errno.EMFILE, ""), "limit of open files", "descriptors of the process"),
     (OSError(errno.ENFILE, ""), "fs.file-max", "those of the machine"),
@@ -33,8 +35,8 @@ ERRORS = [
     (OSError(errno.ENOMEM, ""), "memory", "memory"),
     (RuntimeError("can't start new thread"), "processes and threads", "threads"),
     (caused_by(OSError(errno.EMFILE, "")), "limit of open files", "as the cause"),
-    (caused_by(ResourcesExhausted("spoons")), "spoons", "as it is"),
-    (OSError(errno.ECONNREFUSED, ""), None, "somebody else's fault"),
+    (caused_by(ResourcesExhausted(NO_SPOONS)), "spoons", "as it is"),
+    (OSError(errno.ECONNREFUSED, ""), None, "the fault of another machine"),
     (OSError(errno.EADDRNOTAVAIL, ""), None, "what may be a machine without IPv6"),
     (socket.gaierror(socket.EAI_NONAME, ""), None, "a name that does not exist"),
     (OSError(errno.ENOSPC, ""), None, "a full disk, which is reported elsewhere"),
@@ -77,7 +79,7 @@ class Scarce:
     def __init__(self, error: Exception) -> None:
         self.error = error
         self.tries = 0
-        self.reasons: list[str | None] = []
+        self.reasons: list[Exhausted | None] = []
 
     async def __call__(self) -> int:
         self.tries += 1
@@ -92,9 +94,9 @@ async def test_it_is_waited_for_and_reported_until_it_succeeds(
 ) -> None:
     caplog.set_level(logging.INFO)
     shortage._logged_at = float("-inf")
-    work = Scarce(ResourcesExhausted("no spoons: buy some"))
+    work = Scarce(ResourcesExhausted(NO_SPOONS))
     assert await retry_until_available(work) == 3
-    assert work.reasons == [None, "no spoons: buy some", "no spoons: buy some"]
+    assert work.reasons == [None, NO_SPOONS, NO_SPOONS]
     assert shortage.reason is None
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert vars(caplog.records[0])["error"] == "no spoons: buy some"
@@ -105,20 +107,20 @@ async def test_a_store_that_can_not_be_opened_for_it_is_reported_as_well() -> No
     error.__cause__ = OSError(errno.EMFILE, "Too many open files")
     work = Scarce(error)
     assert await retry_until_available(work) == 3
-    assert "limit of open files" in (work.reasons[1] or "")
+    assert "limit of open files" in str(work.reasons[1])
 
 
-async def test_what_is_given_up_is_not_waited_for_any_more() -> None:
+async def test_nothing_waits_for_what_was_given_up() -> None:
     tried = asyncio.Event()
 
     async def never() -> None:
         tried.set()
-        raise ResourcesExhausted("no spoons")
+        raise ResourcesExhausted(NO_SPOONS)
 
     task = asyncio.create_task(retry_until_available(never))
     await tried.wait()
     await asyncio.sleep(0)
-    assert shortage.reason == "no spoons"
+    assert shortage.reason == NO_SPOONS
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -129,15 +131,15 @@ def test_one_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     found = Shortage()
     for _ in range(100):
         for work in ("a", "b"):
-            found.begin(work, "no spoons")
-        found.begin("a", "no spoons")
+            found.begin(work, NO_SPOONS)
+        found.begin("a", NO_SPOONS)
         for work in ("a", "b"):
             found.end(work)
     assert found.reason is None
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EMFILE, ""), ResourcesExhausted("no spoons")])
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, ""), ResourcesExhausted(NO_SPOONS)])
 async def test_a_scheduler_continues_after_a_tick_without_resources(error: Exception) -> None:
     stop = asyncio.Event()
     work = Scarce(error)
@@ -154,27 +156,17 @@ async def test_a_scheduler_continues_after_a_tick_without_resources(error: Excep
 
 def test_processes_that_wait_are_named(beat: Heartbeat) -> None:
     assert exhausted([beat]) is None
-    waiting = replace(beat, exhausted="no spoons: buy some")
-    other = replace(waiting, pid=2, exhausted="no forks: buy some")
-    assert exhausted([waiting, beat]) == "worker 1 on host: no spoons: buy some"
-    assert exhausted([waiting, other]) == (
-        "worker 1 on host: no spoons: buy some; worker 2 on host: no forks: buy some"
+    waiting = replace(beat, exhausted="no spoons", remedy="buy some")
+    other = replace(waiting, pid=2, exhausted="no forks", remedy="use your hands")
+    old = replace(beat, exhausted="no knives: buy some")  # of an earlier version
+    assert exhausted([waiting, beat]) == ("worker 1 on host: no spoons", "buy some")
+    assert exhausted([waiting, other, old]) == (
+        "worker 1 on host: no spoons; worker 2 on host: no forks; "
+        "worker 1 on host: no knives: buy some",
+        "buy some; use your hands",
     )
 
 
 @pytest.fixture
 def beat() -> Heartbeat:
-    from fakes.clock import NOON
-
-    return Heartbeat(
-        process_id="p",
-        role="worker",
-        host="host",
-        pid=1,
-        slots=1,
-        in_flight=0,
-        completed=0,
-        retried=0,
-        failed=0,
-        started_at=NOON,
-    )
+    return replace(WORKER, host="host", pid=1, exhausted=None, remedy=None)

@@ -54,7 +54,7 @@ CONTENT: list[tuple[str, str, str | None, str]] = [
     ("application/rtf", in_base64("a text"), "a text", "another media type"),
     ("application/json", in_base64("a text").rstrip("="), "a text", "without its padding"),
     ("image/png", PNG, None, "a picture"),
-    ("application/octet-stream", PNG, None, "bytes that are no text"),
+    ("application/octet-stream", PNG, None, "bytes that are not text"),
     ("application/octet-stream", "A plain text, after all.", "A plain text, after all.",
      "not Base64 after all"),
     ("application/octet-stream", "A" * 6_000_004, None, "too long"),

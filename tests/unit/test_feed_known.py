@@ -81,8 +81,15 @@ def test_batches_have_the_same_records_whatever_is_known(tmp_path: Path) -> None
 
     def shape(batches: list[tuple[list[Any], Progress]]) -> list[Any]:
         return [
-            (told.count, told.fetched, told.duplicates, told.failed, told.bytes_read, told.repairs)
-            for _, told in batches
+            (
+                reported.count,
+                reported.fetched,
+                reported.duplicates,
+                reported.failed,
+                reported.bytes_read,
+                reported.repairs,
+            )
+            for _, reported in batches
         ]
 
     unknown = shape(read(rss(*items), tmp_path))

@@ -7,7 +7,7 @@ import pytest
 from webloom.parsing.feeds.element import LaidOut, Record
 from webloom.parsing.feeds.entities import References
 from webloom.parsing.feeds.formats.synonyms import COMMON
-from webloom.parsing.feeds.mapping import ANY_OF_OURS, FieldTable
+from webloom.parsing.feeds.mapping import ANY_OF_OURS, FieldPaths, FieldTable
 from webloom.parsing.feeds.repairs import Repairs
 from webloom.parsing.feeds.tags import Tags
 from webloom.parsing.feeds.tokens import Tokenizer
@@ -39,11 +39,11 @@ def plain(record: Record) -> object:
 
 
 def table() -> FieldTable:
-    fields = FieldTable({})
-    fields.add({"externalId": ("guid",), "remote": ("guid/@ispermalink",)})
-    fields.add({"categories": ("category", "guid/@ispermalink")})
-    fields.add(COMMON, prefix=ANY_OF_OURS)
-    return fields
+    paths = FieldPaths()
+    paths.add({"externalId": ("guid",), "remote": ("guid/@ispermalink",)})
+    paths.add({"categories": ("category", "guid/@ispermalink")})
+    paths.add(COMMON, prefix=ANY_OF_OURS)
+    return FieldTable(paths, {})
 
 
 def test_records_with_the_same_tags_share_a_layout() -> None:

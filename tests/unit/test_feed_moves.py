@@ -45,7 +45,7 @@ def test_a_feed_does_not_move_to_what_another_one_has(holder: Feed) -> None:
     assert decide_edit(feed(), config, [holder]) == UrlTaken(by=holder)
 
 
-def test_a_feed_that_stays_where_it_is_can_be_edited_whoever_else_is_there() -> None:
+def test_a_feed_that_stays_where_it_is_can_be_edited_despite_others_at_its_url() -> None:
     here, there = feed(moved_to=NEW), feed(NEW)
     config = replace(here.config, enabled=False)
     assert decide_edit(here, config, [here, there]) == config

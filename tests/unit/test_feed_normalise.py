@@ -19,7 +19,7 @@ from webloom.parsing.feeds.mapping import FIELDS, check_mapping
 from webloom.parsing.feeds.normalise import DATE_NOT_READ, Normaliser, Rejected
 from webloom.parsing.job_posting import JobPosting
 
-# Beside the checkout, where somebody has put some; they belong to their publishers.
+# Beside the checkout, if there are any; they belong to their publishers.
 REAL_FEEDS = Path(__file__).parents[3] / "shared" / "data" / "feeds"
 
 
@@ -64,7 +64,7 @@ FIELD_TABLE: list[tuple[dict[str, str], str, Any, str]] = [
     ({"location": "Paris (télétravail partiel)"}, "remote", False, "partly, in French"),
     ({"location": "Paris, temps partiel"}, "remote", None, "part-time is something else"),
     ({"jobtype": "Полная занятость"}, "job_type", "full-time", "Russian"),
-    ({"location": "Bonn"}, "remote", None, "nobody knows"),
+    ({"location": "Bonn"}, "remote", None, "unknown"),
     ({"location": "No remote"}, "remote", False, "it says that it is not"),
     ({"location": "Non-remote"}, "remote", False, "with a hyphen"),
     ({"location": "Remoto"}, "remote", True, "Spanish, Portuguese"),
@@ -113,11 +113,11 @@ def test_accents_do_not_hide_a_kind_of_employment() -> None:
 @pytest.mark.parametrize(
     ("texts", "reason"),
     [
-        ({"id": "1"}, "It has no title."),
-        ({"id": "1", "title": " <b> </b> "}, "It has no title."),
-        ({"id": "1", "title": "\x00"}, "It has no title."),
-        ({"title": "Cook"}, "It has neither an id nor a link."),
-        ({"title": "Cook", "url": "ftp://x"}, "It has no id, and its link is not a web address."),
+        ({"id": "1"}, "it has no title"),
+        ({"id": "1", "title": " <b> </b> "}, "it has no title"),
+        ({"id": "1", "title": "\x00"}, "it has no title"),
+        ({"title": "Cook"}, "it has neither an id nor a link"),
+        ({"title": "Cook", "url": "ftp://x"}, "it has no id, and its link is not a web address"),
     ],
 )
 def test_a_record_that_lacks_something_says_what(texts: dict[str, str], reason: str) -> None:
@@ -304,5 +304,5 @@ def test_real_feeds_give_postings_with_title_link_and_date() -> None:
         found = [item for item in read.items if isinstance(item, JobPosting)]
         assert all(item.job_url and item.published_at for item in found), path.name
         reasons = {item.reason for item in read.items if not isinstance(item, JobPosting)}
-        assert reasons <= {"It has no title."}, path.name
+        assert reasons <= {"it has no title"}, path.name
         assert found

@@ -208,7 +208,9 @@ def test_a_truncated_feed_gives_what_was_whole(cut: bytes, titles: list[str]) ->
     body = feed(*[item(number) for number in range(5)])
     read = ReadRecords(body[: body.index(cut) + len(cut) - 3])
     assert read.texts("title") == titles
-    assert [failure.reason for failure in read.failures] == ["the feed ends within the record"]
+    assert [failure.reason for failure in read.failures] == [
+        "the feed ends in the middle of this record"
+    ]
     assert read.failures[0].sample.startswith("<item>")
     assert read.repairs == {"truncated": 1}
     assert not read.is_whole

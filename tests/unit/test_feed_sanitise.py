@@ -24,7 +24,7 @@ from webloom.parsing.feeds.sanitise import (
 CLEAN = cleaner("https://board.example/jobs/")
 DESCRIPTIONS = [
     ("a < b & c", "a < b & c", "plain text with characters of markup"),
-    ("List<String> or x <y", "List<String> or x <y", "brackets that are no tags of HTML"),
+    ("List<String> or x <y", "List<String> or x <y", "brackets that are not tags of HTML"),
     ("if a<b and c=d", "if a<b and c=d", "a bracket that does not close"),
     ("R&D; AT&T", "R&D; AT&T", "ampersands"),
     ("R&amp;D &eacute;", "R&D é", "plain text that was escaped as HTML"),
@@ -74,7 +74,7 @@ LINES = [
     ("<b>Chef</b> <i>de</i> rang", "Chef de rang", "no markup"),
     ("&lt;b&gt;Chef&lt;/b&gt;", "Chef", "no escaped markup"),
     ("Chef<br>Cook", "Chef Cook", "a break divides words"),
-    ("Engineer C++ <T> & Rust<'a>", "Engineer C++ <T> & Rust<'a>", "brackets that are no tags"),
+    ("Engineer C++ <T> & Rust<'a>", "Engineer C++ <T> & Rust<'a>", "brackets that are not tags"),
     ("Dev (&lt;1 year)", "Dev (<1 year)", "a lesser sign"),
     ("a&#8203;&nbsp;b", "a\u200b b", "blanks of all kinds"),
 ]

@@ -12,7 +12,7 @@ import pytest
 
 from fakes.clock import FakeClock
 from fakes.web import Answer, FakeWeb
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from unit import deliveries
 from unit.deliveries import Deliver, RecordedDelivery
 from webloom.adapters.consumer import RENEWALS
@@ -139,8 +139,8 @@ def sources(outcomes: Sequence[Outcome]) -> list[str | None]:
     return [each.page_source for each in completed]
 
 
-async def within_patience(action: Awaitable[None]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+async def in_time(action: Awaitable[None]) -> None:
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await action
 
 
@@ -166,7 +166,7 @@ async def test_a_fetched_url_is_stored_and_then_acknowledged(
 ) -> None:
     fetch_url, job = use_case(store, web), await deliver(message())
     await fetch_url(job)
-    assert web.asked == [URL]
+    assert web.requested == [URL]
     assert sources(store.outcomes) == ["hello"]
     assert job.settled == [("ack", None)]
     assert (fetch_url.tally.completed, fetch_url.in_flight) == (1, {})
@@ -198,9 +198,9 @@ async def test_an_invalid_fetch_request_is_buried(
     job = await deliver(body)
     await use_case(store, web)(job)
     [(verb, why)] = job.settled
-    assert verb == "bury"
+    assert verb == "dead_letter"
     assert str(why).startswith("not a fetch request: ")
-    assert (store.begun, web.asked) == ([], [])
+    assert (store.begun, web.requested) == ([], [])
 
 
 async def test_a_failure_that_may_pass_is_tried_again_after_the_delay(
@@ -249,9 +249,9 @@ async def test_a_host_that_asks_for_a_pause_is_left_alone(
     assert verb == "retry"
     assert isinstance(seconds, float)
     assert 60 < seconds <= 180
-    assert web.asked == [URL]
+    assert web.requested == [URL]
     await fetch_url(elsewhere)
-    assert web.asked == [URL, other]
+    assert web.requested == [URL, other]
 
 
 UNEXPECTED: list[tuple[BaseException, str]] = [
@@ -273,7 +273,7 @@ async def test_an_unexpected_exception_of_the_fetcher_fails_the_request_for_good
     reason: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A stray CancelledError, of a library's own task, is one too: nobody cancelled this one."""
+    """A stray CancelledError, of a library's own task, is one too: this one was not cancelled."""
     job = await deliver(message())
     with caplog.at_level(logging.ERROR):
         await use_case(store, BrokenWeb(error))(job)
@@ -295,7 +295,7 @@ async def test_the_slot_continues_after_a_stray_cancellation(
             await fetch_url(job)
         return "still serving"
 
-    assert await asyncio.wait_for(asyncio.create_task(slot()), PATIENCE_SECONDS) == "still serving"
+    assert await asyncio.wait_for(asyncio.create_task(slot()), TIMEOUT_SECONDS) == "still serving"
     assert [type(outcome) for outcome in store.outcomes] == [Failed, Completed]
 
 
@@ -305,18 +305,18 @@ async def test_a_cancelled_slot_gives_its_attempt_and_its_message_back(
     web.may_answer.clear()
     fetch_url, job = use_case(store, web, concurrency=1), await deliver(message())
     task = asyncio.create_task(fetch_url(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(web.started.wait(), TIMEOUT_SECONDS)
     task.cancel()
-    await asyncio.wait([task], timeout=PATIENCE_SECONDS)
+    await asyncio.wait([task], timeout=TIMEOUT_SECONDS)
     assert task.cancelled()
     assert store.outcomes == [GivenBack()]
     assert job.settled == [("retry", 0.0)]
     assert fetch_url.in_flight == {}
     web.may_answer.set()
     again = await deliver(message())
-    await within_patience(fetch_url(again))  # the host's turn was given back too
+    await in_time(fetch_url(again))  # the host's turn was given back too
     assert again.settled == [("ack", None)]
-    assert len(web.asked) == 2
+    assert len(web.requested) == 2
 
 
 async def test_a_slot_that_is_cancelled_while_the_store_is_away_still_ends(
@@ -325,10 +325,10 @@ async def test_a_slot_that_is_cancelled_while_the_store_is_away_still_ends(
     web.may_answer.clear()
     job = await deliver(message())
     task = asyncio.create_task(use_case(store, web)(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(web.started.wait(), TIMEOUT_SECONDS)
     store.failures = 1000
     task.cancel()
-    await asyncio.wait([task], timeout=PATIENCE_SECONDS)
+    await asyncio.wait([task], timeout=TIMEOUT_SECONDS)
     assert task.cancelled()
     assert job.settled == []  # its lease runs out
 
@@ -340,10 +340,10 @@ async def test_a_store_that_is_away_is_waited_for_and_nothing_is_lost(
         job = await deliver(message(request_id=f"r{failures}"))
         store.failures = failures
         store.outcomes.clear()
-        web.asked.clear()
-        await within_patience(use_case(store, web)(job))
+        web.requested.clear()
+        await in_time(use_case(store, web)(job))
         assert sources(store.outcomes) == ["hello"]
-        assert web.asked == [URL], "what was fetched is not fetched again"
+        assert web.requested == [URL], "what was fetched is not fetched again"
         assert job.settled == [("ack", None)]
     assert max(short_pauses) <= 45
     assert max(short_pauses) > 15, "the pauses grow"
@@ -355,17 +355,17 @@ async def test_a_store_that_goes_away_after_the_fetch_gets_the_outcome_later(
     web.may_answer.clear()
     job = await deliver(message())
     task = asyncio.create_task(use_case(store, web)(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(web.started.wait(), TIMEOUT_SECONDS)
     store.failures = 5
     web.may_answer.set()
-    await within_patience(task)
+    await in_time(task)
     assert sources(store.outcomes) == ["hello"]
-    assert web.asked == [URL]
+    assert web.requested == [URL]
     assert job.settled == [("ack", None)]
     assert len(short_pauses) == 5
 
 
-VERBS = [(message(), "retry"), (b"poison", "bury")]
+VERBS = [(message(), "retry"), (b"poison", "dead_letter")]
 
 
 @pytest.mark.parametrize(("body", "verb"), VERBS, ids=[verb for _, verb in VERBS])
@@ -379,7 +379,7 @@ async def test_a_broker_that_is_away_is_waited_for(
 ) -> None:
     web.pages[URL] = NO_CONNECTION
     job = await deliver(body, failures=4)
-    await within_patience(use_case(store, web)(job))
+    await in_time(use_case(store, web)(job))
     assert [done for done, _ in job.settled] == [verb]
     assert len(short_pauses) == 4
 
@@ -395,11 +395,11 @@ async def test_a_superseded_attempt_is_acknowledged_without_effect(
     web.may_answer.clear()
     fetch_url, job = use_case(store, web), await deliver(message())
     task = asyncio.create_task(fetch_url(job))
-    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(web.started.wait(), TIMEOUT_SECONDS)
     clock.advance(LEASE + 1)
     await begun(store)
     web.may_answer.set()
-    await within_patience(task)
+    await in_time(task)
     assert job.settled == [("ack", None)]
     assert (fetch_url.tally.completed, fetch_url.tally.retried, fetch_url.tally.failed) == (0, 0, 0)
     assert "attempt was superseded" in caplog.text
@@ -447,7 +447,7 @@ async def test_without_an_attempt_nothing_is_fetched(
     fetch_url = use_case(store, web)
     await fetch_url(job)
     assert job.settled == [settled]
-    assert web.asked == []
+    assert web.requested == []
     assert fetch_url.tally.failed == failed
 
 
@@ -462,12 +462,12 @@ async def test_what_was_in_a_dead_workers_hands_is_tried_one_at_a_time(
     urls = [f"http://{n}.example/" for n in range(8)]
     web.pages |= dict.fromkeys(urls, PAGE)
     suspects = [await suspect(deliver, url) for url in urls]
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         web.may_answer.clear()
         tasks = [asyncio.create_task(fetch_url(job)) for job in suspects]
         await asyncio.gather(*tasks[1:])  # they do not keep a slot waiting
         await web.started.wait()
-        assert len(web.asked) == 1
+        assert len(web.requested) == 1
         web.may_answer.set()
         await tasks[0]
     assert web.most_running == 1
@@ -486,7 +486,7 @@ async def test_other_messages_do_not_wait_for_suspects(
         await deliver(message("http://site.example/other")),
     ]
     tasks = [asyncio.create_task(fetch_url(job)) for job in jobs]
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while web.running < 3:
             web.started.clear()
             await web.started.wait()
@@ -502,16 +502,16 @@ async def test_a_url_of_a_slow_host_is_put_back_for_later(
     web.may_answer.clear()
     fetch_url = use_case(store, web, concurrency=1)
     task = asyncio.create_task(fetch_url(await deliver(message())))
-    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(web.started.wait(), TIMEOUT_SECONDS)
     waiting = await deliver(message("http://site.example/other"))
-    await within_patience(fetch_url(waiting))
+    await in_time(fetch_url(waiting))
     [(verb, seconds)] = waiting.settled
     assert verb == "retry"
     assert isinstance(seconds, float)
     assert seconds > 0
     assert len(store.begun) == 1, "a URL that waits for its host has no attempt"
     web.may_answer.set()
-    await within_patience(task)
+    await in_time(task)
 
 
 async def test_running_attempts_are_renewed_whatever_the_store_says(
@@ -525,16 +525,16 @@ async def test_running_attempts_are_renewed_whatever_the_store_says(
     web.may_answer.clear()
     fetch_url = use_case(store, web)
     task = asyncio.create_task(fetch_url(await deliver(message())))
-    await asyncio.wait_for(web.started.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(web.started.wait(), TIMEOUT_SECONDS)
     clock.advance(LEASE - 1)
     store.failures = 3
     renewal = asyncio.create_task(fetch_url.renew_leases())
-    await asyncio.wait_for(store.on_renewal.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(store.on_renewal.wait(), TIMEOUT_SECONDS)
     renewal.cancel()
     clock.advance(LEASE - 1)
     assert isinstance(await store.begin_attempt(REQUEST, lease=LEASE), Busy)
     web.may_answer.set()
-    await within_patience(task)
+    await in_time(task)
     assert [attempt.url for attempt in store.renewed[0]] == [URL]
     assert set(short_pauses) == {5.0, 0.1}, "three times within a lease, soon after a failure"
     assert "cannot renew attempts" in caplog.text
@@ -546,6 +546,6 @@ async def test_a_closing_worker_starts_no_attempt_and_returns_the_message(
     fetch_url = use_case(store, web)
     fetch_url.closing = True
     job = await deliver(message())
-    await within_patience(fetch_url(job))
+    await in_time(fetch_url(job))
     assert [verb for verb, _ in job.settled] == ["retry"]
-    assert (store.begun, web.asked) == ([], [])
+    assert (store.begun, web.requested) == ([], [])

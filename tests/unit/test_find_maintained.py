@@ -37,9 +37,9 @@ def store(database: Database) -> Store:
     return Store(database, retention=Retention())
 
 
-async def added(store: Store, job_id: str, **decided: Any) -> None:
+async def added(store: Store, watch_id: str, **decided: Any) -> None:
     config = WatchConfig(name="Shop", urls=URLS, schedule=Schedule(every_minutes=60), **decided)
-    await store.add_watch(job_id, config, next_run_at=None)
+    await store.add_watch(watch_id, config, next_run_at=None)
 
 
 ASKED = {

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
+from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
 
 from webloom.domain.errors import FeedUnreadable
 from webloom.domain.page import Selection
+from webloom.domain.tags import MOST_TAGS as MOST_TAGS_OF_ONE
 from webloom.entrypoints.api.requests import instant
 from webloom.parsing.opml import (
     MOST_AMPERSANDS,
     MOST_ATTRIBUTES,
     MOST_BARE_AMPERSANDS,
+    MOST_CATEGORIES,
     MOST_LEVELS,
     MOST_TAGS,
+    Outline,
+    read_feeds_and_count_pages,
     read_opml,
 )
 from webloom.parsing.pages.selection import check_selection, choose_lines
@@ -62,7 +68,36 @@ def test_a_flood_in_an_opml_is_refused(content: bytes, reason: str) -> None:
     ],
 )
 def test_what_is_large_but_no_flood_is_read(content: bytes) -> None:
-    assert read_opml(content) == [("https://a.test/", "https://a.test/")]
+    assert read_opml(content) == [Outline("https://a.test/", "https://a.test/")]
+
+
+def test_many_categories_cost_no_more_than_their_number() -> None:
+    """Those that are tags already, and those that can't be one."""
+    outlines = 50
+    names = ",".join([str(each) for each in range(MOST_TAGS_OF_ONE - 1)] + ["0", ""] * 1000)
+    content = opml(
+        *(
+            b'<outline xmlUrl="https://a.test/%d" htmlUrl="https://a.test/" category="%s"/>'
+            % (number, names.encode())
+            for number in range(outlines)
+        ),
+        b'<outline htmlUrl="https://b.test/"/>' * 2,
+    )
+    calls: Counter[str] = Counter()
+
+    def count(frame: object, event: str, callee: object) -> None:
+        if event in ("call", "c_call"):
+            calls[getattr(callee, "__name__", "Python")] += 1
+
+    sys.setprofile(count)
+    try:
+        feeds, pages = read_feeds_and_count_pages(content)
+    finally:
+        sys.setprofile(None)
+    assert pages == 1
+    assert [len(each.tags) for each in feeds[1:]] == [MOST_TAGS_OF_ONE - 1] * outlines
+    assert calls["ParserCreate"] == 1
+    assert calls.total() < 20 * outlines * MOST_CATEGORIES
 
 
 @pytest.mark.parametrize(
@@ -87,7 +122,7 @@ def test_patterns_are_bounded_together() -> None:
     """Each of them alone is not too large, and takes a quarter of a second."""
     large = [r"\p{L}" * 150 + str(each) for each in range(50)]
     check_selection(Selection(ignore_pattern=large[:1]))
-    with pytest.raises(ValueError, match="ignore_pattern: all patterns together"):
+    with pytest.raises(ValueError, match="all patterns together"):
         check_selection(Selection(ignore_pattern=large))
 
 

@@ -68,7 +68,7 @@ def test_one_that_says_something_else_has_another_hash_whatever_was_written() ->
         pytest.param(
             {"publishedAt": "2026-03-01T13:00:00+01:00"}, {"published_at": NOON}, id="a text"
         ),
-        pytest.param({"publishedAt": "soon"}, {}, id="a text that is no date"),
+        pytest.param({"publishedAt": "soon"}, {}, id="a text that is not a date"),
     ],
 )
 def test_what_a_field_cannot_be_is_left_out(

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.application.host_turns import MOST_HOSTS_REMEMBERED, HostTurns, Turn
 from webloom.domain import politeness
 from webloom.domain.politeness import Defer, HostLimits
@@ -27,7 +27,7 @@ class Hand:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those in line stay there, however long the machine stands still."""
-    monkeypatch.setattr(politeness, "LONGEST_WAIT", PATIENCE_SECONDS)
+    monkeypatch.setattr(politeness, "LONGEST_WAIT", TIMEOUT_SECONDS)
 
 
 def turns_of(
@@ -38,13 +38,13 @@ def turns_of(
 
 
 async def taken(turns: HostTurns, host: str = HOST) -> Turn:
-    turn = await asyncio.wait_for(turns.take(host), PATIENCE_SECONDS)
+    turn = await asyncio.wait_for(turns.take(host), TIMEOUT_SECONDS)
     assert isinstance(turn, Turn)
     return turn
 
 
 async def in_line(turns: HostTurns, host: str = HOST) -> asyncio.Task[Turn | Defer]:
-    """Somebody who waits for a turn."""
+    """A task that waits for a turn."""
     task = asyncio.create_task(turns.take(host))
     await asyncio.sleep(0)
     assert not task.done()
@@ -71,11 +71,11 @@ async def test_a_turn_that_ends_goes_to_the_first_in_line() -> None:
     turn = await taken(turns)
     first, second = await in_line(turns), await in_line(turns)
     turn.end()
-    next_turn = await asyncio.wait_for(first, PATIENCE_SECONDS)
+    next_turn = await asyncio.wait_for(first, TIMEOUT_SECONDS)
     assert isinstance(next_turn, Turn)
     assert not second.done()
     next_turn.end()
-    assert isinstance(await asyncio.wait_for(second, PATIENCE_SECONDS), Turn)
+    assert isinstance(await asyncio.wait_for(second, TIMEOUT_SECONDS), Turn)
 
 
 async def test_the_hosts_limit_is_never_exceeded() -> None:
@@ -99,7 +99,7 @@ async def test_the_hosts_limit_is_never_exceeded() -> None:
         turn.end()
 
     hosts = [f"{n % 4}.example" for n in range(200)]
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await asyncio.gather(*(ask(host) for host in hosts))
     assert served == Counter(hosts)
     assert set(most.values()) == {3}
@@ -117,7 +117,7 @@ async def test_the_delay_between_two_starts_is_kept() -> None:
         turn.end()
 
     begun = loop.time()
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await asyncio.gather(*(ask() for _ in range(6)))
     assert len(starts) == 6
     assert starts[-1] - begun >= 4.9 * 0.2  # as a whole: one gap can look short
@@ -131,7 +131,7 @@ async def test_a_cancelled_waiter_is_skipped() -> None:
     gone.cancel()
     await asyncio.wait([gone])
     turn.end()
-    assert isinstance(await asyncio.wait_for(patient, PATIENCE_SECONDS), Turn)
+    assert isinstance(await asyncio.wait_for(patient, TIMEOUT_SECONDS), Turn)
 
 
 @pytest.mark.usefixtures("patient")
@@ -143,14 +143,14 @@ async def test_a_waiter_cancelled_with_a_turn_releases_it() -> None:
     unlucky.cancel()  # the turn is given, the task has not seen it
     await asyncio.wait([unlucky])
     assert unlucky.cancelled()
-    assert isinstance(await asyncio.wait_for(patient, PATIENCE_SECONDS), Turn)
+    assert isinstance(await asyncio.wait_for(patient, TIMEOUT_SECONDS), Turn)
 
 
 async def test_a_slow_host_is_put_off_without_waiting() -> None:
     turns, hand = turns_of()
     slow = await taken(turns)
     hand.time += 8
-    put_off = await asyncio.wait_for(turns.take(HOST), PATIENCE_SECONDS)
+    put_off = await asyncio.wait_for(turns.take(HOST), TIMEOUT_SECONDS)
     assert seconds_of(put_off) == pytest.approx(8)
     assert isinstance(await turns.take("another.example"), Turn)
     slow.end()
@@ -162,7 +162,7 @@ async def test_a_host_that_turns_out_slow_puts_those_in_line_off() -> None:
     await taken(turns)
     waiter = await in_line(turns)
     hand.time += 8
-    assert seconds_of(await asyncio.wait_for(waiter, PATIENCE_SECONDS)) == pytest.approx(8)
+    assert seconds_of(await asyncio.wait_for(waiter, TIMEOUT_SECONDS)) == pytest.approx(8)
 
 
 async def test_a_turn_that_comes_just_as_patience_ends_is_not_lost() -> None:
@@ -171,7 +171,7 @@ async def test_a_turn_that_comes_just_as_patience_ends_is_not_lost() -> None:
         turn = await taken(turns)
         waiter = await in_line(turns)
         asyncio.get_running_loop().call_later(1.0, turn.end)  # when the wait times out
-        answer = await asyncio.wait_for(waiter, PATIENCE_SECONDS)
+        answer = await asyncio.wait_for(waiter, TIMEOUT_SECONDS)
         hand.time += 1
         if isinstance(answer, Turn):
             answer.end()
@@ -196,7 +196,7 @@ async def test_those_in_line_stay_away_too_when_the_host_asks_for_a_pause() -> N
     waiter = await in_line(turns)
     turns.stay_away(HOST, 60)
     turn.end()
-    assert seconds_of(await asyncio.wait_for(waiter, PATIENCE_SECONDS)) == pytest.approx(60)
+    assert seconds_of(await asyncio.wait_for(waiter, TIMEOUT_SECONDS)) == pytest.approx(60)
 
 
 @pytest.mark.usefixtures("patient")
@@ -207,7 +207,7 @@ async def test_a_short_pause_delays_waiters_no_longer_than_itself() -> None:
     waiter = await in_line(turns)
     turns.stay_away(HOST, 0.05)
     turn.end()
-    assert isinstance(await asyncio.wait_for(waiter, PATIENCE_SECONDS), Turn)
+    assert isinstance(await asyncio.wait_for(waiter, TIMEOUT_SECONDS), Turn)
 
 
 async def test_idle_hosts_are_forgotten_and_busy_ones_are_not() -> None:

@@ -35,7 +35,7 @@ def known(created: Mark, changed: Mark, content: str = "hash", *, is_open: bool 
 @pytest.mark.parametrize(
     ("stored", "verdict"),
     [
-        pytest.param(None, Verdict.INSERT, id="nobody has seen it"),
+        pytest.param(None, Verdict.INSERT, id="never seen"),
         pytest.param(known(BEFORE, BEFORE), Verdict.UNCHANGED, id="it is the same"),
         pytest.param(known(BEFORE, BEFORE, "old"), Verdict.UPDATE, id="its content differs"),
         pytest.param(known(BEFORE, BEFORE, is_open=False), Verdict.UPDATE, id="it is back"),
@@ -58,7 +58,7 @@ def test_a_record_is_judged_by_what_is_stored(stored: Known | None, verdict: Ver
 def test_a_batch_that_comes_again_counts_as_the_first_time(
     created: Mark, changed: Mark, content: str, is_open: bool
 ) -> None:
-    """Whatever was written of it, and whoever else is at it."""
+    """Whatever was written of it, and no matter who else works on it."""
     stored = known(created, changed, content, is_open=is_open)
     first = judge(stored, "hash", HERE)
     written = stored
@@ -78,7 +78,7 @@ def test_a_batch_that_comes_again_counts_as_the_first_time(
         (Counts(unchanged=1), "breaks off", RunStatus.PARTIAL),
     ],
 )
-def test_the_status_at_the_end_tells_what_came_of_it(
+def test_the_status_at_the_end_says_how_the_run_went(
     counts: Counts, error: str | None, status: RunStatus
 ) -> None:
     assert status_at_end(counts, error=error) is status

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from webloom.domain.feed import Feed, FeedConfig, LastFetch
 from webloom.domain.import_run import (
+    OTHER_REASONS,
     Counts,
     Failure,
     ImportRun,
@@ -40,8 +41,10 @@ from webloom.domain.import_transitions import (
     edited,
     end,
     is_held,
+    may_have_batches,
     note,
     reasons_of,
+    reasons_of_run,
     removed_feed,
     renew,
     settle,
@@ -131,7 +134,7 @@ def test_a_producer_can_claim_a_run_as_it_starts() -> None:
 def test_a_feed_that_is_not_due_is_left_alone(next_run_at: datetime | None) -> None:
     before = feed(next_run_at=next_run_at)
     assert start(before, due=WALL) == (before, None, None)
-    assert start(before)[2] is not None, "unless somebody asks for it"
+    assert start(before)[2] is not None, "unless a person asks for it"
 
 
 def test_the_same_start_again_returns_its_run() -> None:
@@ -298,6 +301,16 @@ def test_a_run_with_all_its_batches_frees_its_feed_as_it_ends() -> None:
     assert end(run, after, event, at(9)) == (run, after, shown), "made again"
 
 
+def test_a_run_whose_feed_was_not_fetched_frees_its_feed_as_it_ends() -> None:
+    first, second = pair()
+    event = End(0, Reading(phase=Phase.FETCHING), Ending(error="no answer"), Sums(), 0)
+    run, after, _ = end(second, first, event, at())
+    assert run is not None
+    assert after is not None
+    assert (run.run.status, after.feed.last_status) == (RunStatus.FAILED, RunStatus.FAILED)
+    assert (after.feed.active_run_id, after.feed.failures) == (None, 1)
+
+
 def test_the_end_that_another_program_has_set_stays() -> None:
     _, run = pair()
     theirs = replace(run.run, status=RunStatus.PARTIAL, finished_at=WALL, duration_ms=7)
@@ -425,3 +438,22 @@ def test_records_beyond_the_failures_that_are_shown_have_the_last_reason() -> No
     assert reasons_of(failures, 3) == {"a": 2, "b": 1}
     assert reasons_of(failures, 5) == {"a": 4, "b": 1}
     assert reasons_of([], 2) == {NOT_HANDLED: 2}
+
+
+def test_what_failed_for_other_reasons_than_the_most_frequent_is_counted_together() -> None:
+    assert reasons_of_run({"a": 4, OTHER_REASONS: 1}, 7) == {"a": 4, OTHER_REASONS: 3}
+    assert reasons_of_run({"a": 4}, 4) == {"a": 4}
+
+
+@pytest.mark.parametrize(
+    ("reading", "expected"),
+    [
+        pytest.param(Reading(phase=Phase.FETCHING), False, id="not fetched yet"),
+        pytest.param(
+            Reading(phase=Phase.FETCHING, content_hash="h"), True, id="an earlier producer read it"
+        ),
+        pytest.param(Reading(phase=Phase.READING), True, id="being read"),
+    ],
+)
+def test_batches_exist_only_after_the_feed_is_fetched(reading: Reading, expected: bool) -> None:
+    assert may_have_batches(reading) is expected

@@ -74,7 +74,7 @@ async def test_without_the_lease_nothing_is_done(database: Database) -> None:
 async def test_a_lost_lease_cancels_the_action(
     database: Database, clock: FakeClock, answers: bool
 ) -> None:
-    """Somebody else has it by the first renewal; or nobody answers any more."""
+    """Another holder has it by the first renewal; or there is no answer."""
     lock = Lock(database, is_away=frozenset() if answers else frozenset(range(2, 1000)))
     ended = asyncio.Event()
 

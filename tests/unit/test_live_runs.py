@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from fakes.clock import NOON, FakeClock
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.domain.errors import StoreUnavailable
@@ -24,7 +24,7 @@ from webloom.domain.import_transitions import Ending, NewRun
 from webloom.entrypoints.api import live, live_runs
 from webloom.entrypoints.api.live import EventStream
 from webloom.entrypoints.api.live_runs import LiveRuns, moment_of
-from webloom.ports.import_runs import Claim, ImportRuns, RunFilter, RunPage
+from webloom.ports.import_runs import Claim, ListedRuns, RunFilter, RunPage
 
 
 class Runs:
@@ -42,21 +42,21 @@ class Runs:
     async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
         if since is None:
             self._refuse_if_down()
-            return await self._imports.runs.changed(None, limit=limit)
+            return await self._imports.listed_runs.changed(None, limit=limit)
         while self._allowed <= 0:
             self._may_look.clear()
             await self._may_look.wait()
         self._allowed -= 1
         try:
             self._refuse_if_down()
-            return await self._imports.runs.changed(since, limit=limit)
+            return await self._imports.listed_runs.changed(since, limit=limit)
         finally:
             self.looks += 1
             self._looked.set()
 
     async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
         self._refuse_if_down()
-        return await self._imports.runs.page(chosen, offset=offset, limit=limit)
+        return await self._imports.listed_runs.page(chosen, offset=offset, limit=limit)
 
     def _refuse_if_down(self) -> None:
         if self.is_down:
@@ -127,7 +127,7 @@ def store(database: Database) -> Runs:
 
 @pytest.fixture
 def runs(store: Runs, stopping: asyncio.Event) -> LiveRuns:
-    return LiveRuns(cast(ImportRuns, store), stopping)
+    return LiveRuns(cast(ListedRuns, store), stopping)
 
 
 def decoded(event: bytes) -> dict[str, Any]:
@@ -146,7 +146,7 @@ async def next_run(events: AsyncGenerator[bytes, None]) -> dict[str, Any]:
 
 
 async def until_fetched(events: AsyncGenerator[bytes, None], fetched: int) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while (await next_runs(events))[-1]["totalFetched"] != fetched:
             pass
 
@@ -222,9 +222,9 @@ async def test_a_slow_listener_gets_the_latest_of_each_run_and_nothing_else(
         await store.note("b", 20)
         await store.looked_again()
         await store.looked_again()
-        told = [(each["runId"], each["totalFetched"]) for each in await next_runs(events)]
-        assert told[-2:] == [("a", 19), ("b", 20)]
-        assert len(told) <= 3
+        reported = [(each["runId"], each["totalFetched"]) for each in await next_runs(events)]
+        assert reported[-2:] == [("a", 19), ("b", 20)]
+        assert len(reported) <= 3
 
 
 async def test_progress_is_sent_at_every_other_poll_but_the_end_at_once(
@@ -234,8 +234,8 @@ async def test_progress_is_sent_at_every_other_poll_but_the_end_at_once(
 
     async def listen(events: AsyncGenerator[bytes, None]) -> None:
         while True:
-            told = await next_runs(events)
-            heard.extend((store.looks, each["runId"], each["status"]) for each in told)
+            reported = await next_runs(events)
+            heard.extend((store.looks, each["runId"], each["status"]) for each in reported)
 
     store.hold_up()
     async with aclosing(runs.events(None)) as events:
@@ -288,10 +288,10 @@ async def test_silence_is_filled_with_heartbeats(
     async with aclosing(runs.events(None)) as events:
         await anext(events)
         await store.looked_again()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while (await anext(events)) != b": heartbeat\n\n":
                 pass
-        await store.looked_again()  # and finds what was told already
+        await store.looked_again()  # and finds what was reported already
         assert [await anext(events) for _ in range(2)] == [b": heartbeat\n\n"] * 2
 
 
@@ -329,10 +329,10 @@ async def test_skipped_progress_is_sent_although_others_changed_long_after_it(
         await store.start("b")
         store.go_on()
         known = dict.fromkeys("ab", 0)
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while known != {"a": 5, "b": 0}:
-                for told in await next_runs(events):
-                    known[told["runId"]] = told["totalFetched"]
+                for reported in await next_runs(events):
+                    known[reported["runId"]] = reported["totalFetched"]
 
 
 async def test_a_listener_who_comes_while_the_store_is_away_is_sent_away(
@@ -346,7 +346,7 @@ async def test_a_listener_who_comes_while_the_store_is_away_is_sent_away(
 
 
 async def test_everything_ends_when_the_process_stops(store: Runs, stopping: asyncio.Event) -> None:
-    listeners = [LiveRuns(cast(ImportRuns, store), stopping).events(None) for _ in range(3)]
+    listeners = [LiveRuns(cast(ListedRuns, store), stopping).events(None) for _ in range(3)]
     for each in listeners:
         await anext(each)
     waiting = [asyncio.ensure_future(anext(each)) for each in listeners]
@@ -378,11 +378,11 @@ async def test_simultaneous_listeners_beyond_the_limit_are_refused(
     runs: LiveRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MOST_LISTENERS", 2)
-    asked = [runs.events(None) for _ in range(5)]
+    streams = [runs.events(None) for _ in range(5)]
     assert not runs.is_full
-    greetings = [await anext(each, None) for each in asked]
+    greetings = [await anext(each, None) for each in streams]
     assert greetings == [live.GREETING] * 2 + [None] * 3
-    for each in asked:
+    for each in streams:
         await each.aclose()
     assert not runs._listeners
 

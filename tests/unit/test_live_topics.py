@@ -12,7 +12,7 @@ from webloom.domain.errors import StoreUnavailable
 from webloom.entrypoints.api import live
 from webloom.entrypoints.api.live_topics import LiveTopics, Said, Source
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Topic:
@@ -52,7 +52,7 @@ def event(name: str, says: int) -> bytes:
 async def until_said(events: AsyncGenerator[bytes, None], wanted: bytes) -> bytes:
     """All that was sent, up to and with that."""
     sent = b""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while wanted not in sent:
             sent += await anext(events)
     return sent
@@ -100,8 +100,8 @@ async def test_all_listeners_share_one_poller_that_ends_with_the_last(
         await until_said(each, event("a", 5))
     topic.says = 6
     await topic.looked_again()
-    told = [await anext(each) for each in listeners]
-    assert all(each is told[0] for each in told)  # the very same bytes
+    reported = [await anext(each) for each in listeners]
+    assert all(each is reported[0] for each in reported)  # the very same bytes
     for each in listeners:
         await each.aclose()
     await poller
@@ -162,7 +162,7 @@ async def test_everything_ends_when_the_process_stops(
 
     waiting = asyncio.gather(*(rest(each) for each in listeners))
     stopping.set()
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await waiting
 
 
@@ -184,10 +184,10 @@ async def test_simultaneous_listeners_beyond_the_limit_are_refused(
 ) -> None:
     monkeypatch.setattr("webloom.entrypoints.api.live.MOST_LISTENERS", 2)
     topics = LiveTopics({"a": Topic().source()}, stopping)
-    asked = [topics.events(["a"]) for _ in range(5)]
+    streams = [topics.events(["a"]) for _ in range(5)]
     assert not topics.is_full
-    greetings = [await anext(each, None) for each in asked]
+    greetings = [await anext(each, None) for each in streams]
     assert greetings == [b"retry: 2000\n\n"] * 2 + [None] * 3
-    for each in asked:
+    for each in streams:
         await each.aclose()
     assert topics._listeners == 0

@@ -5,11 +5,13 @@ Real SQLite files; whatever fails does so because a subclass of the adapter says
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import shutil
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 import zstandard
 
 from fakes.clock import NOON, FakeClock
+from webloom import cancellation
 from webloom.adapters.cron import next_match
 from webloom.adapters.sqlite.database import Database, open_database
 from webloom.adapters.sqlite.dump import SqliteDump
@@ -26,7 +29,7 @@ from webloom.adapters.sqlite.dump_pages import Expiry, page_tables
 from webloom.adapters.sqlite.dump_tables import TABLES
 from webloom.application.move import stream
 from webloom.application.move.dump import dump
-from webloom.application.move.load import AT_ONCE, Batches, Load, Verdict, read, scanned
+from webloom.application.move.load import AT_ONCE, Batches, Load, Verdict, ahead, read, scanned
 from webloom.application.move.stream import DumpReader, DumpWriter
 from webloom.domain.errors import DumpRefused, StoreUnavailable
 from webloom.domain.inventory import Metadata, Processing, Status
@@ -129,14 +132,14 @@ def by_url(kept: Iterable[WholeRecord]) -> dict[str, WholeRecord]:
 
 async def loaded(target: Store, opened: Callable[[], Batches], name: str = "s") -> Verdict:
     """Of the records; nothing is left to be remembered."""
-    told: dict[str, int] = {}
+    reported: dict[str, int] = {}
 
     def progress(collection: str, items: int) -> None:
-        told[collection] = told.get(collection, 0) + items
+        reported[collection] = reported.get(collection, 0) + items
 
     load = Load(target=target, name=name, now=NOON, progress=progress)
     verdict = (await load.run(opened, resume=True))["metadata"]
-    assert told.get("metadata", 0) == verdict.items
+    assert reported.get("metadata", 0) == verdict.items
     assert await target.noted(name) is None
     return verdict
 
@@ -380,6 +383,40 @@ async def test_a_hostile_line_is_refused_by_its_number(
     assert says in await refused(target, packed([header, lines, end]))
 
 
+async def test_a_dump_that_is_too_much_larger_unpacked_is_not_read_to_its_end(
+    source: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [header, _] = plain(await dumped(source))
+    bomb = packed([header, line() * 2_000])
+
+    def reason() -> str:
+        with pytest.raises(DumpRefused) as refusal:
+            for _ in DumpReader(io.BytesIO(bomb), next_match).batches():
+                pass
+        return str(refusal.value)
+
+    assert "truncated" in reason()
+    monkeypatch.setattr(stream, "_READ", 10_000)
+    monkeypatch.setattr(stream, "LARGEST_RATIO", 100)
+    assert "truncated" in reason()
+    monkeypatch.setattr(stream, "UNPACKED_ALWAYS", 100_000)
+    assert "more than 100 times as large as it is packed" in reason()
+
+
+async def test_a_long_line_is_in_memory_twice_at_most(source: Store) -> None:
+    size = 20_000_000
+    await source.put(record(1, "x" * size))
+    data = await dumped(source)
+    tracemalloc.start()
+    try:
+        for _ in DumpReader(io.BytesIO(data), next_match).batches():
+            pass
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < most < 2.5 * size
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -427,3 +464,24 @@ def test_any_difference_changes_the_fingerprint() -> None:
     ]
     hashes = {stream.hash_of(whole.line_of(each).raw) for each in [one, *others]}
     assert len(hashes) == 7
+
+
+async def test_a_reader_that_drops_a_cancellation_is_cancelled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cancellation, "AGAIN_SECONDS", 0.01)
+    reading, dropped = asyncio.Event(), asyncio.Event()
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+        reading.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            dropped.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(10), aclosing(ahead(numbers())) as found:
+        assert await anext(found) == 1
+        await reading.wait()
+    assert dropped.is_set()

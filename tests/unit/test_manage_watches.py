@@ -111,7 +111,7 @@ async def test_the_next_run_moves_only_with_the_schedule(
     assert sooner.next_run_at is not None
     assert timedelta(minutes=10) <= sooner.next_run_at - clock.now() <= timedelta(minutes=11)
     assert (await edited(manage, watch, enabled=False)).next_run_at is None
-    assert await manage.edit("nobody", name="x") is None
+    assert await manage.edit("unknown", name="x") is None
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -160,7 +160,7 @@ async def test_only_the_name_and_targets_of_an_external_watch_are_changed(
     manage: ManageWatches, database: Database
 ) -> None:
     pages = SqlitePages(database, retention=Retention(), budget=1 << 40)
-    await pages.store_event(StorageEvent(job_id="theirs", url=URL, snapshot_hash="a", ts=0))
+    await pages.store_event(StorageEvent(watch_id="theirs", url=URL, snapshot_hash="a", ts=0))
     known = await manage.edit("theirs", name="Their shop", targets=[Target(url="json://a/b")])
     assert known is not None
     assert (known.config.name, known.is_external) == ("Their shop", True)

@@ -36,9 +36,9 @@ REFUSALS: list[tuple[Exception, type[WebloomError], str]] = [
     [row[:2] for row in REFUSALS],
     ids=[f"{row[1].__name__}, {row[2]}" for row in REFUSALS],
 )
-def test_a_refusal_is_told_by_its_code_and_its_text(
+def test_a_refusal_is_recognised_by_its_code_and_its_text(
     error: Exception, kind: type[WebloomError]
 ) -> None:
-    told = explained(error, "mongodb://host")
-    assert type(told) is kind
-    assert "mongodb://host" in str(told)
+    reported = explained(error, "mongodb://host")
+    assert type(reported) is kind
+    assert "mongodb://host" in str(reported)

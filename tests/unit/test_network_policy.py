@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webloom.domain.network_policy import (
-    SETTING,
     NetworkPolicy,
     Refusal,
     RefusalReason,
@@ -76,6 +75,11 @@ def detail(refusal: Refusal | None) -> str:
     return "" if refusal is None else refusal.detail
 
 
+def says_who_can_allow_it(text: str) -> bool:
+    who, _, where = text.partition("the operator of this installation can allow ")
+    return who != text and where.endswith(" in the setting WEBLOOM_ALLOW_ADDRESSES")
+
+
 PUBLIC = [
     "8.8.8.8",
     "1.1.1.1",
@@ -91,7 +95,7 @@ def test_an_address_that_is_not_public_is_refused_by_its_kind(address: str, kind
     refusal = NetworkPolicy.parse().refusal(address, 80)
     assert refusal is not None
     assert kind in refusal.detail
-    assert SETTING in refusal.detail
+    assert says_who_can_allow_it(refusal.detail)
     is_metadata = address in METADATA
     assert refusal.reason == (RefusalReason.METADATA if is_metadata else RefusalReason.NOT_PUBLIC)
 
@@ -153,6 +157,8 @@ def test_ports_of_other_services_are_refused_everywhere(port: int) -> None:
     assert refusal is not None
     assert refusal.reason is RefusalReason.PORT
     assert str(port) in refusal.detail
+    assert says_who_can_allow_it(refusal.detail)
+    assert says_who_can_allow_it(refusal_of_name("shop.test", port))
 
 
 @pytest.mark.parametrize("port", [80, 443, 3000, 5000, 8000, 8080, 8081, 8443, 9000])
@@ -164,7 +170,9 @@ def test_ports_of_web_servers_are_open(port: int) -> None:
 def test_a_listener_on_every_address_is_refused_at_each_local_one(own: str) -> None:
     policy = NetworkPolicy.parse(["10.0.0.0/8", "127.0.0.0/8", "::1"], own=((own, 8081),))
     for address in ("10.0.0.1", "127.0.0.2", "::1"):
-        assert "own API" in detail(policy.refusal(address, 8081))
+        refused = detail(policy.refusal(address, 8081))
+        assert "own API" in refused
+        assert says_who_can_allow_it(refused)
         assert policy.refusal(address, 8082) is None
     assert policy.refusal("8.8.8.8", 8081) is None
 
@@ -224,7 +232,7 @@ def test_an_address_of_this_machine_has_to_be_named_itself(
     assert (refusal is None) is open_
     if refusal is not None:
         assert refusal.reason is RefusalReason.OWN
-        assert SETTING in refusal.detail
+        assert says_who_can_allow_it(refusal.detail)
 
 
 def test_the_same_address_elsewhere_is_open() -> None:
@@ -257,13 +265,14 @@ def test_what_is_denied_is_refused_whatever_is_allowed(
         is_denied = refusal is not None and refusal.reason is RefusalReason.DENIED
         assert is_denied is refused, allow
         if is_denied:
-            assert "WEBLOOM_DENY_ADDRESSES" in detail(refusal)
+            says = "by the operator of this installation, in the setting WEBLOOM_DENY_ADDRESSES"
+            assert says in detail(refusal)
 
 
 @pytest.mark.parametrize("port", [80, 22])
-def test_what_is_told_of_a_name_depends_on_the_url_alone(port: int) -> None:
-    told = refusal_of_name("shop.test", port)
-    assert "shop.test" in told
-    assert SETTING in told
+def test_what_an_error_says_about_a_name_depends_on_the_url_alone(port: int) -> None:
+    reported = refusal_of_name("shop.test", port)
+    assert "shop.test" in reported
+    assert says_who_can_allow_it(reported)
     for word in ("loopback", "private", "metadata", "machine", "127."):
-        assert word not in told
+        assert word not in reported

@@ -20,6 +20,10 @@ def written(*feeds: Outline) -> bytes:
     return write_opml(feeds, title="Feeds", created=NOW)
 
 
+def feeds_in(content: bytes) -> list[tuple[str, str]]:
+    return [(each.url, each.name) for each in read_opml(content)]
+
+
 def test_feeds_of_nested_outlines_are_found_in_order() -> None:
     content = opml(
         '<outline text="Jobs"><outline text="Remote">',
@@ -31,7 +35,7 @@ def test_feeds_of_nested_outlines_are_found_in_order() -> None:
         '<outline text="empty" xmlUrl=""/>',
         head='\ufeff<?xml version="1.0" encoding="utf-8"?><!-- mine -->\n',
     )
-    assert read_opml(content) == [
+    assert feeds_in(content) == [
         ("https://a.test/1", "One & only"),
         ("https://a.test/2", "Two"),
         ("https://a.test/3", "https://a.test/3"),
@@ -43,19 +47,19 @@ def test_a_feed_that_is_listed_twice_is_read_once() -> None:
         '<outline text="a" xmlUrl="https://a.test/"/>',
         '<outline text="b" xmlUrl="https://a.test/"/>',
     )
-    assert read_opml(content) == [("https://a.test/", "a")]
+    assert feeds_in(content) == [("https://a.test/", "a")]
 
 
 def test_a_bare_ampersand_in_a_url_is_one() -> None:
     content = opml('<outline text="R&D &lt;3 &#38;" xmlUrl="https://a.test/?a=1&b=2&amp;c=3"/>')
-    assert read_opml(content) == [("https://a.test/?a=1&b=2&c=3", "R&D <3 &")]
+    assert feeds_in(content) == [("https://a.test/?a=1&b=2&c=3", "R&D <3 &")]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
 def test_every_common_encoding_is_read(encoding: str) -> None:
     head = f'<?xml version="1.0" encoding="{encoding}"?>'
     text = opml('<outline text="Café" xmlUrl="https://a.test/"/>', head=head).decode()
-    assert read_opml(text.encode(encoding)) == [("https://a.test/", "Café")]
+    assert feeds_in(text.encode(encoding)) == [("https://a.test/", "Café")]
 
 
 def test_an_opml_without_feeds_has_none() -> None:
@@ -101,7 +105,7 @@ def test_a_deep_nest_is_read() -> None:
     depth = 990
     feed = '<outline xmlUrl="https://a.test/"/>'
     content = opml("<outline>" * depth, feed, "</outline>" * depth)
-    assert read_opml(content) == [("https://a.test/", "https://a.test/")]
+    assert feeds_in(content) == [("https://a.test/", "https://a.test/")]
 
 
 @pytest.mark.parametrize(
@@ -126,3 +130,27 @@ def test_any_name_can_be_written_and_read(name: str) -> None:
     [read] = read_opml(written(Outline("https://a.test/", name)))
     if name.isprintable() and name.split():
         assert read.name == " ".join(name.split())
+
+
+def test_folders_of_feed_readers_are_tags() -> None:
+    content = opml(
+        '<outline text="News"><outline title="Far, away"><outline xmlUrl="https://a.test/1"/>',
+        f'</outline><outline text="{"x" * 51}"><outline text="no feed"/>',
+        '<outline xmlUrl="https://a.test/2" category="news,b"><outline xmlUrl="https://a.test/3"/>',
+        "</outline></outline></outline>",
+        '<outline xmlUrl="https://a.test/4"/>',
+        *[f'<outline text="folder {level}">' for level in range(50)],
+        '<outline xmlUrl="https://a.test/5"/>',
+        *["</outline>"] * 50,
+    )
+    *found, deep = [each.tags for each in read_opml(content)]
+    assert found == [("News", "Far away"), ("news", "b"), ("News",), ()]
+    assert deep == tuple(f"folder {level}" for level in range(20))
+
+
+def test_tags_are_the_categories_of_an_outline() -> None:
+    feed = Outline("https://a.test/", "A", ("on sale", "R&D <1>"))
+    assert read_opml(written(feed)) == [feed]
+    given = "/Boston/Weather, News ,news,, ,/," + "x" * 51 + ",\t"
+    [read] = read_opml(opml(f'<outline text="a" xmlUrl="https://a.test/" category="{given}"/>'))
+    assert read.tags == ("Boston/Weather", "News")

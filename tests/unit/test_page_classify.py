@@ -95,7 +95,6 @@ ARTICLE = f"<article><h1>News</h1><p class=byline>By Ann</p>{f'<p>{LOREM}</p>' *
         ),
         ("login", "<form><input type=password></form>", "https://a.test/login?next=/"),
         ("other", "<h1>Hello</h1><p>I am Ann.</p>", "https://a.test/"),
-        ("other", "<div id=root></div><script src=app.js></script>", "https://a.test/app"),
     ],
 )
 def test_kinds_of_pages(kind: str, html: str, url: str) -> None:

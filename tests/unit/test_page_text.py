@@ -102,7 +102,7 @@ def test_what_is_on_every_page_is_dropped(surrounding: str) -> None:
         pytest.param("<aside><b itemprop=price>9.99</b></aside>", id="an aside with the price"),
         pytest.param("<article><header>By Ann</header>text</article>", id="header of an article"),
         pytest.param("<div class=cookie-recipe><h1>Cookies</h1></div>", id="cookies to eat"),
-        pytest.param("<div class=card-footer>9.99 in stock</div>", id="a footer that is no menu"),
+        pytest.param("<div class=card-footer>9.99 in stock</div>", id="a footer, not a menu"),
     ],
 )
 def test_content_is_never_taken_for_surroundings(content: str) -> None:

@@ -39,12 +39,12 @@ def load(
 
 
 TURNS: list[tuple[str, HostLoad, HostLimits, Go | Wait | Defer]] = [
-    ("nobody asks the host", load(), TWO_AT_ONCE, Go()),
+    ("no request to the host", load(), TWO_AT_ONCE, Go()),
     ("one turn is free", load(active=1, usual=60.0), TWO_AT_ONCE, Go()),
     ("no turn is free but one will be soon", load(active=2, usual=0.1), TWO_AT_ONCE, PATIENT),
     ("nothing is known of how long it takes", load(active=2), TWO_AT_ONCE, PATIENT),
     (
-        "a turn is free and somebody waits for it already",
+        "a turn is free and another waits for it already",
         load(active=1, waiting=1, usual=0.1),
         TWO_AT_ONCE,
         PATIENT,

@@ -1,4 +1,4 @@
-"""The time that a preview may take, whoever spends it."""
+"""The time that a preview may take in all its steps."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_a_preview_does_not_ask_a_host_out_of_turn(
         await preview_feed(tmp_path, web, turns=turns)(FEED)
     with pytest.raises(FetchFailed, match="of a preview"):
         await preview_page(tmp_path, web, turns)(PAGE, Selection())
-    assert web.asked == []
+    assert web.requested == []
 
 
 async def test_a_preview_takes_its_turn_when_it_comes_and_gives_it_back(

@@ -163,7 +163,7 @@ MACHINE = [
     ("12.500", "KWD", "12.500"),
     ("€ 12,50", None, "12.50"),
     ("1.5E3", "USD", "1500"),
-    (24.99, "CLP", "24990"),  # 24.990 pesos, that somebody's software took for a decimal number
+    (24.99, "CLP", "24990"),  # 24.990 pesos, that a program took for a decimal number
     ("24990", "CLP", "24990"),
     (0, "EUR", None),
     (-1, "EUR", None),

@@ -1,4 +1,4 @@
-"""Prices that machines are told: JSON-LD, microdata and metas."""
+"""Prices in what pages say to machines: JSON-LD, microdata and metas."""
 
 from __future__ import annotations
 

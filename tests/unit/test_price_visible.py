@@ -102,7 +102,7 @@ SHOPS = [
         <div class="main"><p class="price">€ 8,97</p></div><div class="recommendations">
         <span class="price">€ 2,00</span></div>""", amounts("8.97")),
     ("price in Chilean pesos", f'{H1}<p class="price">$24.990</p>', amounts("24990", None, "USD")),
-    ("name is no h1", """<h1>Sale</h1><nav>Shoes</nav><div><h2>Desk lamp | Shop</h2>
+    ("name is not an h1", """<h1>Sale</h1><nav>Shoes</nav><div><h2>Desk lamp | Shop</h2>
         <p class="price">€ 8,97</p></div>""", amounts("8.97")),
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.network_policy import Refusal, RefusalReason
-from webloom.entrypoints.cli.logs import LineFormatter
+from webloom.entrypoints.log_lines import LineFormatter
 
 REFUSAL = Refusal(reason=RefusalReason.NOT_PUBLIC, detail="10.0.0.1 is a private address")
 

@@ -443,13 +443,13 @@ NOTES: list[tuple[str, Known, NotedRequest, Known]] = [
         DONE._replace(request_id="r", background=True, touched=TIME),
     ),
     (
-        "somebody waits for a refresh now",
+        "a person waits for a refresh now",
         REFRESH,
         NotedRequest(request("x"), 7),
         REFRESH._replace(status=Status.PENDING, background=False, updated_at=WALL, touched=TIME),
     ),
     (
-        "somebody waits for a refresh that runs",
+        "a person waits for a refresh that runs",
         REFRESH._replace(lease_until=TIME + 5),
         NotedRequest(request("x"), 7),
         REFRESH._replace(
@@ -461,7 +461,7 @@ NOTES: list[tuple[str, Known, NotedRequest, Known]] = [
         ),
     ),
     (
-        "a refresh behind one that somebody waits for",
+        "a refresh behind one that a person waits for",
         PENDING,
         NotedRequest(request("x", background=True), 7),
         PENDING,

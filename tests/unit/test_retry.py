@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webloom.adapters.notify.frames import is_retryable as is_retryable_message
 from webloom.domain.errors import FetchFailed
 from webloom.domain.inventory import Completed, Failed, Received, RetryLater
-from webloom.domain.retry import MAX_RETRY_AFTER, decide_outcome, fetch_backoff
+from webloom.domain.retry import MAX_RETRY_AFTER, decide_outcome, fetch_backoff, is_retryable
 
 BACKOFF = fetch_backoff(2.0)
 RESPONSE = Received(
@@ -38,7 +39,7 @@ DELAYS = [
     (1, 0.0, 0.0, 2.0, "a server that asks for nothing"),
     (1, 0.0, -5.0, 2.0, "a server that asks for nonsense"),
     (1, 0.0, 86400.0, MAX_RETRY_AFTER, "an hour is the most that it gets"),
-    (1, 0.0, float("inf"), MAX_RETRY_AFTER, "for ever is an hour too"),
+    (1, 0.0, float("inf"), MAX_RETRY_AFTER, "forever is an hour too"),
 ]
 
 
@@ -67,15 +68,22 @@ def test_a_delay_grows_is_spread_and_has_an_end(
     assert min(first, 300) <= bare <= 300
     spread_out = backoff.delay(failures, jitter=jitter)
     assert bare <= spread_out <= bare * 1.5
-    asked = backoff.delay(failures, jitter=jitter, retry_after=retry_after)
-    assert spread_out <= asked <= max(spread_out, MAX_RETRY_AFTER)
+    delay = backoff.delay(failures, jitter=jitter, retry_after=retry_after)
+    assert spread_out <= delay <= max(spread_out, MAX_RETRY_AFTER)
 
 
 REFUSED = FetchFailed(reason="no connection", retryable=True)
 BROKEN = FetchFailed(reason="the redirects go in a circle", retryable=False)
-RETRYABLE = [429, 500, 502, 503, 504, 599]
-PERMANENT = [400, 401, 403, 404, 410, 418, 428, 430, 451, 499]
+RETRYABLE = [429, 500, 502, 503, 504, 599, 999]
+PERMANENT = [400, 401, 403, 404, 408, 410, 418, 425, 428, 430, 451, 499]
 FINE = [200, 204, 206, 301, 304, 399]
+
+
+def test_which_statuses_are_tried_again() -> None:
+    assert all(map(is_retryable, RETRYABLE))
+    assert not any(map(is_retryable, PERMANENT + FINE))
+    assert all(map(is_retryable_message, [*RETRYABLE, 408, 425]))
+    assert [code for code in PERMANENT + FINE if is_retryable_message(code)] == [408, 425]
 
 
 @pytest.mark.parametrize("code", FINE)

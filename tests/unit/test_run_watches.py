@@ -36,7 +36,8 @@ from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import Outcome, RunStatus, Watch, WatchConfig, WatchRun
-from webloom.ports.watch_runs import ActiveRun, RunFilter
+from webloom.ports.watch_run_listing import RunFilter
+from webloom.ports.watch_runs import ActiveRun
 
 # Smaller than usual, so that few watches are many.
 SOME, MORE = 30, 200
@@ -54,12 +55,12 @@ class Runs(SqliteWatchRuns):
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         super().__init__(database, retention=Retention())
-        self.asked: list[int] = []
+        self.requested: list[int] = []
         self.long_look = 0.0  # seconds
         self._clock = clock
 
     async def active_runs(self, *, limit: int) -> list[ActiveRun]:
-        self.asked.append(limit)
+        self.requested.append(limit)
         if limit > SOME:
             self._clock.advance(self.long_look)
         return await super().active_runs(limit=limit)
@@ -76,6 +77,7 @@ class World:
         self.broker = SqliteBroker(database, limits={CHECK_QUEUE: room}, lease=LEASE)
         self.messages: list[dict[str, Any]] = []  # that workers have taken
         self.notified: list[str] = []
+        self.restoring = False
         self.broken: set[str] = set()  # watches whose notifications fail
         self.run_watches = RunWatches(
             watches=self.watches,
@@ -84,6 +86,7 @@ class World:
             clock=clock,
             cron=next_match,
             after_run=self.after_run,
+            is_restoring=self.is_restoring,
         )
 
     async def poll(self) -> int:
@@ -96,6 +99,9 @@ class World:
                 self.messages.append(msgspec.json.decode(delivery.body))
                 await delivery.ack()
         return attended
+
+    async def is_restoring(self) -> bool:
+        return self.restoring
 
     async def after_run(self, watch: Watch, run: WatchRun) -> None:
         known = await self.store.find_run(run.run_id)
@@ -133,7 +139,7 @@ class World:
     async def note(self, watch: Watch, run_id: str, url: str, *, is_failed: bool = False) -> None:
         await self.pages.note_checked(
             Checked(
-                job_id=watch.watch_id,
+                watch_id=watch.watch_id,
                 url=url,
                 run_id=run_id,
                 at=self.clock.now(),
@@ -179,6 +185,15 @@ async def test_a_watch_that_is_due_gets_a_run_and_a_check_for_each_page(world: W
     await world.poll()
     assert len(world.messages) == 2, "they are on the queue already"
     assert world.notified == []
+
+
+async def test_no_watch_is_due_while_a_backup_is_restored(world: World) -> None:
+    await world.add("shop")
+    world.restoring = True
+    assert await world.poll() == 0
+    assert await world.runs() == []
+    world.restoring = False
+    assert await world.poll() == 1
 
 
 async def test_a_run_with_all_outcomes_ends_and_its_notifications_are_created(world: World) -> None:
@@ -252,16 +267,16 @@ async def test_runs_that_only_wait_do_not_keep_later_ones_from_their_end(world: 
     await world.poll()
     *waiting, last = [each["jobId"] for each in world.messages]
     assert len(waiting) == SOME
-    world.store.asked.clear()
+    world.store.requested.clear()
     await world.check(last)
     await world.poll()
     assert world.notified == [last]
-    assert world.store.asked == [SOME, MORE]
-    world.store.asked.clear()
+    assert world.store.requested == [SOME, MORE]
+    world.store.requested.clear()
     await world.check(*waiting)
     await world.poll()
     assert len(world.notified) == SOME + 1
-    assert world.store.asked == [SOME]
+    assert world.store.requested == [SOME]
 
 
 async def test_what_is_due_waits_while_there_are_as_many_runs_as_are_attended(world: World) -> None:
@@ -283,13 +298,13 @@ async def test_a_long_look_is_followed_by_short_ones(world: World) -> None:
     world.store.long_look = 2.0
     await world.poll()
     await world.poll()
-    world.store.asked.clear()
+    world.store.requested.clear()
     world.clock.advance(2.0 * LONG_POLL_PAUSE - 0.1)
     await world.poll()
-    assert world.store.asked == [SOME]
+    assert world.store.requested == [SOME]
     world.clock.advance(0.2)
     await world.poll()
-    assert world.store.asked == [SOME, SOME, MORE]
+    assert world.store.requested == [SOME, SOME, MORE]
 
 
 async def test_a_run_that_can_not_be_closed_does_not_keep_others_open(world: World) -> None:
@@ -339,7 +354,7 @@ async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(
     world: World,
 ) -> None:
     event = StorageEvent(
-        job_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0, run_id="their run"
+        watch_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0, run_id="their run"
     )
     await world.pages.store_event(event)
     world.clock.advance(LONGEST_IDLE.total_seconds() - 1)
@@ -352,8 +367,28 @@ async def test_a_run_that_events_opened_is_closed_when_it_is_idle_for_an_hour(
     assert world.messages == []
 
 
+async def test_idle_runs_that_one_poll_did_not_close_are_closed_by_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_watches, "CLOSED_AT_ONCE", 2)
+    for number in range(3):
+        event = StorageEvent(
+            watch_id="theirs",
+            url="https://theirs.test/",
+            snapshot_hash="a",
+            ts=0,
+            run_id=f"{number}",
+        )
+        await world.pages.store_event(event)
+    world.clock.advance(LONGEST_IDLE.total_seconds() + 1)
+    for left in (1, 0):
+        await world.poll()
+        runs, _ = await world.store.runs(RunFilter(status=RunStatus.IN_PROGRESS), limit=9)
+        assert len(runs) == left
+
+
 async def test_a_watch_that_others_check_is_not_run_on_demand(world: World) -> None:
-    event = StorageEvent(job_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0)
+    event = StorageEvent(watch_id="theirs", url="https://theirs.test/", snapshot_hash="a", ts=0)
     await world.pages.store_event(event)
     with pytest.raises(WatchRefused, match="theirs: another program"):
         await StartRun(watches=world.watches, runs=world.store)("theirs", "manual")
@@ -367,6 +402,6 @@ async def test_a_run_on_demand_is_started_once(world: World) -> None:
     assert first is not None
     assert again is not None
     assert (first.is_new, again.is_new, again.run) == (True, False, first.run)
-    assert await start("nobody", "manual") is None
+    assert await start("unknown", "manual") is None
     await world.poll()
     assert len(world.messages) == 2

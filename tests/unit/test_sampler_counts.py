@@ -114,10 +114,10 @@ def test_only_the_last_sixty_minutes_are_kept() -> None:
     for minute in range(200):
         counts.see_processes([process("one", minute + 1)], START + minute * MINUTE)
     now = START + 199 * MINUTE
-    told = counts.minutes((HANDLED, QUEUE), now)
-    assert [count for _, count in told] == [1] * 60
-    assert told[0][0] == datetime(2026, 11, 15, 14, 20, tzinfo=UTC)
-    assert told[-1][0] == datetime(2026, 11, 15, 15, 19, tzinfo=UTC)
+    reported = counts.minutes((HANDLED, QUEUE), now)
+    assert [count for _, count in reported] == [1] * 60
+    assert reported[0][0] == datetime(2026, 11, 15, 14, 20, tzinfo=UTC)
+    assert reported[-1][0] == datetime(2026, 11, 15, 15, 19, tzinfo=UTC)
     assert len(counts._minutes[HANDLED, QUEUE]) == 60
     assert counted(counts, HANDLED, QUEUE, now + 59 * MINUTE) == [1] + [0] * 59
     assert counted(counts, HANDLED, QUEUE, now + 60 * MINUTE) == [0] * 60
@@ -201,11 +201,11 @@ def test_a_running_watch_run_is_queried_until_it_ends_or_is_gone() -> None:
     counts = Counts(START)
     first = [watched(run_id, Tally(processed=5)) for run_id in ("a", "b", "c")]
     counts.see_watches([*first, watched("over", Tally(processed=1), ended=START)], START)
-    assert counts.unheard_watches({"b": None}) == ["a", "c"]
+    assert counts.missing_watches({"b": None}) == ["a", "c"]
     counts.see_watches([watched("a", Tally(processed=7))], START, lost=["b"])
-    assert counts.unheard_watches(()) == ["c", "a"]  # the longest unheard of first
+    assert counts.missing_watches(()) == ["c", "a"]  # the longest missing first
     counts.see_watches([watched("c", Tally(processed=6), ended=START)], START)
     counts.see_watches([watched("a", Tally(processed=9), ended=START)], START)
-    assert counts.unheard_watches(()) == []
+    assert counts.missing_watches(()) == []
     assert counted(counts, WATCH, DONE, START)[-1] == 1 + 2 + 1 + 2
     assert counts._watches._known.keys() == {"a"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from webloom.domain.errors import SettingsError
+from webloom.parsing.backend_url import STORE_FORMS
 from webloom.settings import VARIABLES, Settings, load_settings, unknown_variables
 
 KEY = "0123456789abcdef-secret"
@@ -64,8 +65,8 @@ BAD = [
     ("WEBLOOM_PORT", " ", "a port from 1 to 65535"),
     ("WEBLOOM_PORT", "http", "a port from 1 to 65535"),
     ("WEBLOOM_PORT", "80.5", "a port from 1 to 65535"),
-    ("WEBLOOM_STORE", "postgres://db.example/webloom", "sqlite:///path/of/a/file or mongodb://"),
-    ("WEBLOOM_STORE", "mongodb://", "sqlite:///path/of/a/file or mongodb://user:password@host/"),
+    ("WEBLOOM_STORE", "kafka://db.example/webloom", STORE_FORMS),
+    ("WEBLOOM_STORE", "mongodb://", STORE_FORMS),
     ("WEBLOOM_BROKER", "kafka://broker.example", "amqp://user:password@host/, redis://host/0"),
     ("WEBLOOM_BROKER", "mongodb://db.example", "amqp://user:password@host/, redis://host/0"),
     ("WEBLOOM_BROKER_IMPORT_FEED", "redis", "amqp://user:password@host/, redis://host/0"),
@@ -237,7 +238,7 @@ def test_the_batch_size_is_read_under_its_usual_name_too(elsewhere: Path) -> Non
     assert load_settings({"WEBLOOM_BATCH_SIZE": "70"}).batch_size == 70
 
 
-def test_a_bad_value_is_told_by_the_name_that_it_was_given_under() -> None:
+def test_an_error_names_a_bad_value_as_it_was_given() -> None:
     assert refusal({"BATCH_SIZE": "none"}).startswith("BATCH_SIZE: got 'none', wants")
     assert refusal({"MONGODB_URI": "nowhere"}).startswith("MONGODB_URI: got 'nowhere', wants")
 
@@ -453,6 +454,6 @@ def test_a_named_pipe_in_the_place_of_the_settings_file_is_not_waited_for(elsewh
     assert "is not a file" in refusal({})
 
 
-def test_a_folder_in_the_place_of_the_settings_file_is_told(elsewhere: Path) -> None:
+def test_a_folder_in_the_place_of_the_settings_file_is_reported(elsewhere: Path) -> None:
     (elsewhere / "webloom.env").mkdir()
     assert "can't read webloom.env" in refusal({})

@@ -188,7 +188,7 @@ SHOWN: Final = [
     ("not in stock, in Hebrew", UNMARKED + "<p>לא במלאי</p>", OUT),
     ("sold, in German", UNMARKED + "<p>Verkauft</p>", OUT),
     ("sold, in Czech", UNMARKED + "<p>Prodáno</p>", OUT),
-    ("sold by somebody", UNMARKED + "<p>Verkauft durch Holzhaus</p>", UNKNOWN),
+    ("sold by a shop", UNMARKED + "<p>Verkauft durch Holzhaus</p>", UNKNOWN),
     ("how many were sold", UNMARKED + "<p>500 sold</p>", UNKNOWN),
     ("discontinued", PRODUCT + '<p class="availability">Discontinued</p>', OUT),
     ("negotiable, in German", UNMARKED + "<p>Verhandlungsbasis</p>", IN),

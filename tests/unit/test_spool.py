@@ -56,10 +56,10 @@ def test_one_feed_can_have_the_budget_or_what_its_disk_can_hold() -> None:
 
 
 def test_what_starts_again_asks_for_more_each_time_and_at_last_for_all() -> None:
-    asked = [1]
-    while asked[-1] < 8 * GB:
-        asked.append(next_request(asked[-1], 8 * GB))
-    assert asked == sorted(set(asked))
+    requests = [1]
+    while requests[-1] < 8 * GB:
+        requests.append(next_request(requests[-1], 8 * GB))
+    assert requests == sorted(set(requests))
     assert next_request(8 * GB, 8 * GB) == 8 * GB
 
 

@@ -45,7 +45,7 @@ def without(*names: str) -> StorageEvent:
 
 def test_the_message_as_it_was_asked_for() -> None:
     event = read()
-    assert (event.job_id, event.url) == ("abc123", "https://example.com/product/5")
+    assert (event.watch_id, event.url) == ("abc123", "https://example.com/product/5")
     assert (event.claimed, event.snapshot_hash, event.ts) == (3, "1be6fa09", 1712345678910)
     assert event.parsed == MESSAGE["parsed"]
     assert event.price is not None

@@ -157,7 +157,7 @@ async def test_an_invalid_batch_is_buried(store: Store, deliver: Deliver, body: 
     delivery = await deliver(body)
     await StoreBatch(store=store)(delivery)
     [(verb, reason)] = delivery.settled
-    assert verb == "bury"
+    assert verb == "dead_letter"
     assert str(reason).startswith("not an import batch: ")
     assert store.batches == []
 
@@ -176,7 +176,7 @@ async def test_a_batch_that_is_too_long_is_buried_with_the_limit(
 ) -> None:
     delivery = await deliver(body)
     await StoreBatch(store=store)(delivery)
-    assert delivery.settled == [("bury", f"not an import batch: {limit}")]
+    assert delivery.settled == [("dead_letter", f"not an import batch: {limit}")]
     assert store.batches == []
 
 
@@ -208,5 +208,5 @@ async def test_a_batch_that_kills_its_workers_is_given_up_and_counted(
     await StoreBatch(store=store)(deadly)
     [(mark, [failure], failed)] = store.failed
     assert (mark, failed) == (Mark("run", 8), 3)
-    assert deadly.settled == [("bury", failure.reason)]
+    assert deadly.settled == [("dead_letter", failure.reason)]
     assert await counted(store) == Counts(new=1, failed=3)

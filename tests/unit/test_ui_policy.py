@@ -57,8 +57,8 @@ async def test_the_server_sends_the_policy_of_a_ui_for_an_api_elsewhere(tmp_path
     usual = await AdminUi(tmp_path).respond(request)
     (tmp_path / API_BASE).write_text("https://webloom.example.org")
     elsewhere = await AdminUi(tmp_path).respond(request)
-    asked = [
+    allowed = [
         rules(answer.headers["content-security-policy"])["connect-src"]
         for answer in (usual, elsewhere)
     ]
-    assert asked == ["'self'", "'self' https://webloom.example.org"]
+    assert allowed == ["'self'", "'self' https://webloom.example.org"]

@@ -9,36 +9,15 @@ import pytest
 from webloom.adapters.cron import next_match
 from webloom.domain.errors import WatchRefused
 from webloom.domain.watch import (
-    EVENTS,
     Metrics,
-    RunHead,
-    RunStatus,
     Tally,
     Watch,
     external_config,
-    is_counted,
     next_run,
     refuse_external,
 )
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("run", "of_event", "of_check"),
-    [
-        (None, True, False),  # an event opens its run, a check is of one that was started
-        (RunHead("job", "schedule", RunStatus.IN_PROGRESS), True, True),
-        (RunHead("job", "schedule", RunStatus.COMPLETED), False, False),
-        (RunHead("job", EVENTS, RunStatus.IN_PROGRESS), True, True),
-        (RunHead("job", EVENTS, RunStatus.COMPLETED), True, True),  # they come in any order
-        (RunHead("another", EVENTS, RunStatus.IN_PROGRESS), False, False),
-        (RunHead("another", "manual", RunStatus.IN_PROGRESS), False, False),
-    ],
-)
-def test_which_run_counts_a_page(run: RunHead | None, of_event: bool, of_check: bool) -> None:
-    assert is_counted("job", run, is_event=True) is of_event
-    assert is_counted("job", run, is_event=False) is of_check
 
 
 def test_an_external_watch_has_nothing_to_check_and_is_never_due() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from webloom.domain.page_check import Checked
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent, moment_of
 from webloom.domain.watch import (
@@ -18,6 +19,8 @@ from webloom.domain.watch import (
     LastRun,
     Metrics,
     Outcome,
+    PageFailure,
+    RunHead,
     RunStatus,
     Tally,
     Watch,
@@ -26,6 +29,8 @@ from webloom.domain.watch import (
     edited,
 )
 from webloom.domain.watch_run import (
+    LEDGER_KEPT,
+    NOT_READ,
     Counted,
     NewRun,
     NextRun,
@@ -33,11 +38,13 @@ from webloom.domain.watch_run import (
     RunState,
     Started,
     closed,
+    counting,
     ended,
+    entered,
     freed,
     last_run_noted,
     latest,
-    merged,
+    ledger_until,
     removed,
     repaired,
     started,
@@ -64,11 +71,72 @@ RUN = WatchRun(
     pages_total=2,
 )
 RUNNING = RunState(run=RUN, unchecked=URLS)
+EVENT = StorageEvent(watch_id="w", url=URLS[0], snapshot_hash="h", ts=2000)
+NAMED = replace(EVENT, run_id="r")
+CHECKED = Checked(watch_id="w", url=URLS[0], run_id="r", at=NOW, outcome=Outcome.FAILED)
+ONE = Tally(processed=1)
 
 
 def over(status: RunStatus = RunStatus.COMPLETED, **changes: Any) -> RunState:
     run = replace(RUN, status=status, finished_at=LATER, tally=Tally(processed=2, changes=1))
     return replace(RunState(run=run, next_run=NextRun(LATER + HOUR, NOW)), **changes)
+
+
+# Count
+
+
+OF_DAY = "w:1970-01-01"
+
+
+@pytest.mark.parametrize(
+    ("run", "by_event", "by_check"),
+    [
+        (None, "r", None),  # an event opens its run, a check is of one that was started
+        (RunHead("w", "schedule", RunStatus.IN_PROGRESS), "r", "r"),
+        (RunHead("w", "schedule", RunStatus.COMPLETED), None, None),
+        (RunHead("w", EVENTS, RunStatus.IN_PROGRESS), "r", "r"),
+        (RunHead("w", EVENTS, RunStatus.COMPLETED), "r", "r"),  # they come in any order
+        (RunHead("another", EVENTS, RunStatus.IN_PROGRESS), OF_DAY, None),
+        (RunHead("another", "manual", RunStatus.COMPLETED), OF_DAY, None),
+    ],
+)
+def test_which_run_counts_a_page(
+    run: RunHead | None, by_event: str | None, by_check: str | None
+) -> None:
+    of_event, of_check = counting("w", NAMED, run), counting("w", CHECKED, run)
+    assert (of_event and of_event.run_id, of_check and of_check.run_id) == (by_event, by_check)
+    is_of_events = run is None or run.trigger == EVENTS or run.watch_id == "another"
+    for page in (of_event, of_check):
+        assert page is None or page.is_of_events == is_of_events
+    assert of_event is None or (of_event.event is not None) == is_of_events
+    if of_event and of_check:
+        assert of_event.key == of_check.key, "a page counts once"
+
+
+def test_what_a_run_counts_of_a_page() -> None:
+    ours = RunHead("w", "schedule", RunStatus.IN_PROGRESS)
+    change = replace(NAMED, is_change=True, parsed={"title": "x"})
+    page = counting("w", change, ours)
+    assert page == ("r", NAMED.counted_as, PageOutcome(Outcome.CHANGED), None, None, False)
+    opened = counting("w", replace(change, run_id=None), None)
+    assert opened is not None
+    assert opened.event == replace(NAMED, run_id=None), "without its content"
+    for error, reason in (("gone", "gone"), (None, NOT_READ)):
+        page = counting("w", replace(CHECKED, error=error), ours)
+        assert page is not None
+        assert (page.outcome.outcome, page.error) == (Outcome.FAILED, reason)
+    page = counting("w", replace(CHECKED, outcome=Outcome.UNCHANGED, error="unused"), ours)
+    assert page is not None
+    assert page.error is None
+
+
+def test_a_ledger_outlives_its_run() -> None:
+    assert ledger_until(RUNNING) is None
+    assert ledger_until(over()) == LATER + LEDGER_KEPT
+    short = Counted(EVENT, ONE, HOUR)
+    state, _ = with_counts(None, short, Now(NOW, NOW, 0.0))
+    assert state is not None
+    assert ledger_until(state) == state.expires_at == NOW + LEDGER_KEPT
 
 
 # Start
@@ -201,10 +269,6 @@ def test_a_run_of_events_closes_with_the_given_status_or_that_of_its_pages() -> 
     assert closed(RUNNING) is RUNNING, "a run of ours ends otherwise"
 
 
-EVENT = StorageEvent(job_id="w", url=URLS[0], snapshot_hash="h", ts=2000)
-ONE = Tally(processed=1)
-
-
 def counted(state: RunState | None, *events: StorageEvent, tally: Tally = ONE) -> RunState:
     for event in events:
         state, _ = with_counts(state, Counted(event, tally, EXPIRY - NOW), Now(NOW, NOW, 0.0))
@@ -292,12 +356,18 @@ CHANGED = PageOutcome(Outcome.CHANGED)
 def test_of_two_outcomes_of_a_page_the_better_counts(
     known: PageOutcome | None, new: PageOutcome, stands: PageOutcome
 ) -> None:
-    assert merged(known, new) == stands
+    entry = entered(known, new, None)
+    assert (known if entry is None else entry.outcome) == stands
+    assert (entry is None) == (known == stands)
     assert stands.tally.processed == 1
 
 
-def test_what_a_better_outcome_adds_to_the_counters() -> None:
-    assert CHANGED.tally.minus(FAILED.tally) == Tally(failed=-1, changes=1)
+def test_why_a_page_failed_is_kept_until_its_outcome_is_a_better_one() -> None:
+    failure = PageFailure(url=URLS[0], reason="no answer")
+    assert entered(None, FAILED, failure) == (FAILED, failure, Tally(processed=1, failed=1))
+    assert entered(FAILED, FAILED, failure) is None
+    assert entered(FAILED, CHANGED, None) == (CHANGED, None, Tally(failed=-1, changes=1))
+    assert entered(CHANGED, FAILED, failure) is None
 
 
 # Edits

@@ -5,7 +5,7 @@ import { lastRunOf } from "@/app/feeds/runs";
 import { changesOf, mappingOf, newFeedOf, previewBodyOf, settingsOf, type MappingRow } from "@/app/feeds/settings";
 import { feed, importLog } from "./samples";
 
-test("an interval is told in the largest unit that divides it", () => {
+test("an interval is shown in the largest unit that divides it", () => {
   const rows: [number | null, string][] = [
     [null, "at the default interval"],
     [0.05, "every 3 seconds"],
@@ -28,6 +28,7 @@ test("a new form has the URL that it was opened with", () => {
   assert.deepEqual(settingsOf(null, "https://a.test"), {
     url: "https://a.test",
     name: "",
+    tags: "",
     format: "auto",
     minutes: "",
     enabled: true,
@@ -54,13 +55,14 @@ test("rows without a path say nothing, and of two for a field the last counts", 
 });
 
 test("what is typed around a URL and a name is left out", () => {
-  const settings = { ...settingsOf(null, " https://a.test "), name: " ", minutes: " 90 " };
+  const settings = { ...settingsOf(null, " https://a.test "), name: " ", tags: " sale, ,old ", minutes: " 90 " };
   assert.deepEqual(previewBodyOf(settings), { url: "https://a.test", format: "auto", mapping: {} });
   assert.deepEqual(newFeedOf(settings), {
     url: "https://a.test",
     format: "auto",
     mapping: {},
     name: null,
+    tags: ["sale", "old"],
     intervalMinutes: 90,
     enabled: true,
     closeMissing: false,

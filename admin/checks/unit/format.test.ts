@@ -34,19 +34,14 @@ test("only one is singular", () => {
   assert.equal(counted(1_000, "batch", "batches"), "1,000 batches");
 });
 
-test("sizes round into the next unit instead of to 1000 of one", () => {
+test("sizes are those of the command line, in units of 1024", () => {
   const rows: [number, string][] = [
-    [0, "0 B"],
-    [1, "1 B"],
-    [999, "999 B"],
-    [1_000, "1.0 kB"],
-    [9_949, "9.9 kB"],
-    [99_949, "99.9 kB"],
-    [99_951, "100 kB"],
-    [999_499, "999 kB"],
-    [999_500, "1.0 MB"],
-    [1_000_000_000_000, "1.0 TB"],
-    [1_234_000_000_000_000, "1234 TB"],
+    [0, "0 bytes"],
+    [1_023, "1023 bytes"],
+    [1_024, "1 KB"],
+    [95_437, "93.2 KB"],
+    [512 * 1024 ** 2, "512 MB"],
+    [1024 ** 4, "1 TB"],
   ];
   for (const [count, text] of rows) assert.equal(bytes(count), text);
 });
@@ -115,7 +110,7 @@ test("a date that does not exist gives NaN", () => {
   }
 });
 
-test("a moment is told in the reader's zone, the exact one in UTC too", () => {
+test("a moment is shown in the reader's zone, the exact one in UTC too", () => {
   const plain = (text: string) => text.replaceAll("\u202f", " ");
   assert.equal(plain(timeOf("2026-07-01T03:30:00Z")), "Jun 30, 2026, 11:30:00 PM");
   assert.equal(plain(timeOf(Date.parse("2026-01-01T05:00:00Z"))), "Jan 1, 2026, 12:00:00 AM");
@@ -125,7 +120,7 @@ test("a moment is told in the reader's zone, the exact one in UTC too", () => {
   );
 });
 
-test("how long ago is told in the largest unit that fits", () => {
+test("how long ago is shown in the largest unit that fits", () => {
   const now = Date.parse("2026-03-05T12:00:00Z");
   const rows: [number, string][] = [
     [0, "now"],
@@ -158,6 +153,7 @@ test("an amount has the sign of its currency and keeps its digits", () => {
 
 test("an amount in an unknown currency stays readable", () => {
   assert.equal(money(5, null), "5");
+  assert.equal(money(1234.5, null), "1,234.50");
   assert.equal(money(5, ""), "5");
   assert.equal(money(5, "Euros"), "5 Euros");
   assert.equal(money(5, "<b>"), "5 <b>");

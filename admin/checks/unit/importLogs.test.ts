@@ -117,7 +117,7 @@ test("capitals are folded as on the server", () => {
 
 test("a search is text, not a pattern", () => {
   assert.ok(!fits(filters({ q: ".*" }), importLog()));
-  assert.ok(fits(filters({ q: ".*(" }), importLog({ sourceName: "a.*(b" })));
+  assert.ok(fits(filters({ q: "a.*(b" }), importLog({ sourceName: "a.*(b" })));
 });
 
 test("a run fits its days from their first to their last moment", () => {
@@ -174,6 +174,11 @@ test("a list that is known to its end takes any run", () => {
   const loaded = page([started("c", 3)]);
   assert.deepEqual(ids(withHeard(loaded, heard(started("a", 1)), NO_FILTERS)), [["c", "a"], 2]);
   assert.deepEqual(ids(withHeard(page([]), heard(started("a", 1)), NO_FILTERS)), [["a"], 1]);
+});
+
+test("a new run is not shown where the oldest come first, and known ones are kept up to date", () => {
+  const loaded = page([started("a", 1), started("b", 2)], { total: 9 });
+  assert.deepEqual(ids(withHeard(loaded, heard(started("d", 4)), NO_FILTERS, true)), [["a", "b"], 9]);
 });
 
 test("a run that fits no longer leaves the list", () => {

@@ -17,6 +17,11 @@ test("a value that is given replaces each that was there", () => {
   assert.equal(changed("/jobs", "?q=a&q=b", { q: "c" }), "/jobs?q=c");
 });
 
+test("of a list each item is a part", () => {
+  assert.equal(changed("/jobs", "?cursor=x", { cursor: ["a", "b"] }), "/jobs?cursor=a&cursor=b");
+  assert.equal(changed("/jobs", "?cursor=x", { cursor: [] }), "/jobs");
+});
+
 test("what is typed can't become another part of the address", () => {
   const text = "a&open=true#x?y=ü +";
   const address = new URL(changed("/jobs", "", { q: text }), "http://webloom.test");

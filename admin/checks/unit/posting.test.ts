@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { remoteWords, salaryWords } from "@/lib/posting";
 import { inLanguage } from "./places";
 
-test("a salary is told as a span, a limit or one amount", () => {
+test("a salary is shown as a span, a limit or one amount", () => {
   const euros = { currency: "EUR", period: "year" };
   assert.equal(salaryWords({ min: 24_000, max: 30_000, ...euros }), "€24,000 to €30,000 a year");
   assert.equal(salaryWords({ min: 24_000, max: 24_000, ...euros }), "€24,000 a year");
@@ -36,7 +36,7 @@ test("no language loses digits of whole amounts", () => {
   }
 });
 
-test("remote is told only where it is known", () => {
+test("remote is shown only where it is known", () => {
   assert.equal(remoteWords(true), "remote");
   assert.equal(remoteWords(false), "on site");
   assert.equal(remoteWords(null), null);

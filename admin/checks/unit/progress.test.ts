@@ -15,12 +15,12 @@ test("a run whose batches are counted is as far as those that are stored", () =>
 test("one batch is singular", () => {
   assert.equal(progressOf(importLog({ meta: { totalBatches: 1, processedBatches: 1 } })).words, "1 of 1 batch stored");
   const reading = importLog({ status: "running", meta: { processedBatches: 1, bytesRead: 2_000 } });
-  assert.equal(progressOf(reading).words, "2.0 kB read, 1 batch stored");
+  assert.equal(progressOf(reading).words, "2 KB read, 1 batch stored");
 });
 
 test("before that it is as far as the feed is read", () => {
   const run = importLog({ status: "running", meta: { bytesRead: 500, bytesTotal: 2_000, phase: "reading" } });
-  assert.deepEqual(progressOf(run), { part: 0.25, words: "500 B of 2.0 kB read", phase: "Reading the feed" });
+  assert.deepEqual(progressOf(run), { part: 0.25, words: "500 bytes of 2 KB read", phase: "Reading the feed" });
 });
 
 test("a feed that is longer than it said is read to its end at most", () => {

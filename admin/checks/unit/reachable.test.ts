@@ -6,7 +6,7 @@ const RETRY_MS = 1500;
 
 beforeEach(() => noteAnswered());
 
-/** A server that answers once it is told to; how often it was asked. */
+/** A server that answers once it may; the number of requests. */
 function health() {
   const server = { isUp: false, asked: 0 };
   globalThis.fetch = async () => {
@@ -21,24 +21,24 @@ async function settled() {
   for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
-test("an API that is away is asked until it answers, and then followers are told once", async ({ mock }) => {
+test("an API that is away is asked until it answers, and then followers are notified once", async ({ mock }) => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const server = health();
-  let told = 0;
-  const leave = onReachable(() => (told += 1));
+  let calls = 0;
+  const leave = onReachable(() => (calls += 1));
   noteUnreachable();
   for (const asked of [1, 2]) {
     mock.timers.tick(RETRY_MS);
     await settled();
     assert.equal(server.asked, asked);
   }
-  assert.equal(told, 0);
+  assert.equal(calls, 0);
   server.isUp = true;
   mock.timers.tick(RETRY_MS);
   await settled();
   mock.timers.tick(10 * RETRY_MS);
   await settled();
-  assert.deepEqual([server.asked, told], [3, 1]);
+  assert.deepEqual([server.asked, calls], [3, 1]);
   leave();
 });
 
@@ -54,12 +54,12 @@ test("however many requests fail, it is asked once at a time", async ({ mock }) 
 test("an answer to anything ends the asking", async ({ mock }) => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const server = health();
-  let told = 0;
-  const leave = onReachable(() => (told += 1));
+  let calls = 0;
+  const leave = onReachable(() => (calls += 1));
   noteUnreachable();
   noteAnswered();
   mock.timers.tick(10 * RETRY_MS);
   await settled();
-  assert.deepEqual([server.asked, told], [0, 1]);
+  assert.deepEqual([server.asked, calls], [0, 1]);
   leave();
 });

@@ -56,6 +56,7 @@ export function feed(changes: Partial<Schema<"FeedResponse">> = {}): Schema<"Fee
     url: "https://jobs.test/rss",
     sourceUrl: "https://jobs.test/rss",
     name: "Jobs",
+    tags: [],
     format: "rss",
     intervalMinutes: 60,
     enabled: true,
@@ -78,6 +79,7 @@ export function watch(changes: Partial<Watch> = {}): Watch {
   return {
     jobId: "watch-1",
     name: "Lamps",
+    tags: [],
     urls: ["https://shop.test/lamp"],
     schedule: { everyMinutes: 60, cron: null, timeZone: "UTC" },
     enabled: true,
@@ -92,6 +94,7 @@ export function watch(changes: Partial<Watch> = {}): Watch {
     lastRunId: null,
     lastRunAt: null,
     lastStatus: null,
+    lastError: null,
     consecutiveFailures: 0,
     external: false,
     pagesProcessed: 0,

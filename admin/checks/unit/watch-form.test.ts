@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   bodyOf,
@@ -45,6 +46,7 @@ test("a form with no more than a URL leaves the rest to the server", () => {
     urls: ["https://shop.test/lamp"],
     url: null,
     name: null,
+    tags: [],
     schedule: null,
     enabled: true,
     selection: { keep: [], drop: [], ignoreText: [], ignorePattern: [], sortLines: false, uniqueLines: false },
@@ -172,6 +174,7 @@ test("only what differs is sent", () => {
   const before = formOf(FULL);
   assert.deepEqual(editsOf({ ...before, name: "New" }, before), { name: "New" });
   assert.deepEqual(editsOf({ ...before, name: " " }, before), { name: "" });
+  assert.deepEqual(editsOf({ ...before, tags: "sale, old" }, before), { tags: ["sale", "old"] });
   assert.deepEqual(Object.keys(editsOf({ ...before, drop: "" }, before)), ["selection"]);
   assert.deepEqual(editsOf({ ...before, timing: "every", every: "5" }, before), {
     schedule: { everyMinutes: 5, cron: null, timeZone: "UTC" },
@@ -180,37 +183,28 @@ test("only what differs is sent", () => {
   assert.deepEqual(editsOf({ ...before, urls: `${before.urls}\n\n` }, before), {});
 });
 
-test("an error that names its field is shown there", () => {
-  const rows: [string, Place][] = [
-    ["urls: too many", "urls"],
-    ["name: too long", "name"],
-    ["selection.keep: 'a[' is no selector", "keep"],
-    ["thresholds.priceBelow: wants 0 or more", "priceBelow"],
-    ["targets: no such service", "targets"],
-    ["schedule: 0 is too short", "every"],
-  ];
-  for (const [message, place] of rows) assert.equal(placeOf(message, form()), place);
+// tests/unit/test_ui_errors.py compares these texts with what the API says.
+const ERRORS: { given: { schedule?: { cron?: string } }; place: Place; message: string }[] = JSON.parse(
+  readFileSync(new URL("watch-errors.json", import.meta.url), "utf8"),
+);
+
+test("an error is shown at the field that it names", () => {
+  assert.ok(ERRORS.length > 10);
+  for (const { given, place, message } of ERRORS) {
+    const typed = form({ keep: "main", drop: "nav", timing: given.schedule?.cron === undefined ? "every" : "cron" });
+    assert.equal(placeOf(message, typed), place, message);
+  }
 });
 
-test("an error of the schedule is shown where that was typed", () => {
-  const cron = form({ timing: "cron" });
-  assert.equal(placeOf("schedule: cron: 'x' has 1 fields", cron), "cron");
-  assert.equal(placeOf("schedule: no such time zone", cron), "timeZone");
-  assert.equal(placeOf("schedule: no such time zone", form({ timing: "every" })), "every");
+test("an error of a cron's zone is shown at the interval while that is chosen", () => {
+  assert.equal(placeOf("schedule: time zone: 'Nowhere' is not known", form({ timing: "every" })), "every");
 });
 
-test("an error that quotes what was typed is shown there", () => {
-  const typed = form({ keep: "main\ndiv[", drop: "it's[", ignorePattern: "a\\d(\n[" });
-  assert.equal(placeOf("'div[' is no selector", typed), "keep");
-  assert.equal(placeOf('"it\'s[" is no selector', typed), "drop");
-  assert.equal(placeOf("'it\\'s[' is no selector", typed), "drop");
-  assert.equal(placeOf("'a\\\\d(' is no pattern", typed), "ignorePattern");
-});
-
-test("an error that quotes nothing is shown at the first field that has something", () => {
-  assert.equal(placeOf("a selector is too long", form({ keep: "main" })), "keep");
-  assert.equal(placeOf("a selector is too long", form()), "form");
-  assert.equal(placeOf("The queue is full", form({ keep: "main" })), "form");
+test("selectors that do not fit the page are shown at the first field that has some", () => {
+  const nothing = "the selector '#x' finds nothing on the page";
+  assert.equal(placeOf(nothing, form({ keep: "#x", drop: "nav" })), "keep");
+  assert.equal(placeOf("the page has no markup that XPath could search", form({ drop: "//nav" })), "drop");
+  assert.equal(placeOf(nothing, form()), "form");
 });
 
 test("every place that an error can be at has a name", () => {

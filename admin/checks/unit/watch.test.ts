@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  alertWords,
   changeWords,
   kindOf,
   metricWords,
@@ -42,11 +43,18 @@ test("a long title is cut, not within a character", () => {
   assert.equal(short("x".repeat(161)).length, 161);
 });
 
-test("a price is told with its currency, also where it came as text", () => {
+test("a price is shown with its currency, also where it came as text", () => {
   assert.equal(price("19.90", "EUR"), "€19.90");
   assert.equal(price(0, "EUR"), "€0.00");
   assert.equal(price(null, "EUR"), "–");
   assert.equal(price(undefined, null), "–");
+});
+
+test("prices in an alert are written as elsewhere, quotes as they are", () => {
+  assert.equal(alertWords("the price fell by 21 % to 79.5 EUR, below 80 EUR"), "the price fell by 21 % to €79.50, below €80.00");
+  assert.equal(alertWords("the price is 1000 JPY"), "the price is ¥1,000");
+  assert.equal(alertWords("the price rose to 5"), "the price rose to 5");
+  assert.equal(alertWords('text was added that contains "10 EUR"'), 'text was added that contains "10 EUR"');
 });
 
 test("a move in percent has its sign", () => {
@@ -56,7 +64,7 @@ test("a move in percent has its sign", () => {
   assert.equal(percent(0), "+0 %");
 });
 
-test("an interval is told in the largest unit that divides it", () => {
+test("an interval is shown in the largest unit that divides it", () => {
   const rows: [number, string][] = [
     [0.05, "every 3 seconds"],
     [1 / 60, "every 1 second"],
@@ -76,7 +84,7 @@ test("an interval is told in the largest unit that divides it", () => {
   for (const [everyMinutes, words] of rows) assert.equal(scheduleWords({ everyMinutes }), words);
 });
 
-test("plain cron lines are told in words, with their zone", () => {
+test("plain cron lines are shown in words, with their zone", () => {
   const rows: [string, string][] = [
     ["@hourly", "every hour"],
     [" @Daily ", "every day at midnight"],
@@ -106,7 +114,7 @@ test("other cron lines are shown as they are", () => {
   for (const cron of [...lines, "constructor"]) assert.equal(scheduleWords({ cron, timeZone: "UTC" }), `cron ${cron} (UTC)`);
 });
 
-test("a run is told with what it found", () => {
+test("a run is shown with what it found", () => {
   assert.equal(runWords(watchRun()), "1 page, 0 changes");
   assert.equal(
     runWords(
@@ -128,7 +136,7 @@ test("what all runs of a watch have counted", () => {
   assert.equal(metricWords(watch(counted)), "1,200 checks, 1 change, 2 price changes");
 });
 
-test("a run that goes on is told with what is left", () => {
+test("a run that goes on is shown with what is left", () => {
   assert.equal(runWords(watchRun({ pagesTotal: 1_200, pagesProcessed: 1 })), "1 of 1,200 pages, 0 changes");
   assert.equal(runWords(watchRun({ pagesTotal: null, pagesProcessed: 3 })), "3 pages, 0 changes");
 });
@@ -166,7 +174,7 @@ test("a malformed price is left out", () => {
   assert.equal(priceMove({ price: { current: 9, currency: 5 } })?.currency, null);
 });
 
-test("what changed is told in short sentences", () => {
+test("what changed is shown in short sentences", () => {
   assert.deepEqual(
     changeWords({
       text: { linesAdded: 1, linesRemoved: 2_000, linesMoved: 0 },
@@ -208,12 +216,12 @@ test("a malformed change is left out", () => {
   assert.deepEqual(changeWords({ text: { linesAdded: "9", linesRemoved: -1, linesMoved: NaN } }), []);
 });
 
-test("a title of any length is told in few characters, none of them half", () => {
+test("a title of any length is shown in few characters, none of them half", () => {
   const [words = ""] = changeWords({ title: { previous: "", current: `${"x".repeat(199)}💡` } });
   assert.equal(words, `title:  → ${"x".repeat(199)}`);
 });
 
-test("the kind of a page is told with its reasons", () => {
+test("the kind of a page is shown with its reasons", () => {
   assert.deepEqual(kindOf({ type: "product", confidence: 0.9, reasons: ["a price", 5, null, "a cart"] }), {
     type: "product",
     confidence: 0.9,

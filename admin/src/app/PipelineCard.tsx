@@ -2,9 +2,7 @@ import { Card } from "@/components/Card";
 import { Bars, type Bar } from "@/components/Charts";
 import { To } from "@/components/Links";
 import type { Schema } from "@/lib/api";
-import { counted, number, short } from "@/lib/format";
-
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+import { clockOf, counted, number, short } from "@/lib/format";
 
 const MINUTE_MS = 60_000;
 
@@ -15,7 +13,7 @@ function lastHour(minutes: Schema<"Minute">[]): Bar[] {
   return Array.from({ length: 60 }, (_, index) => {
     const at = last - (59 - index) * MINUTE_MS;
     const minute = known.get(at);
-    return { label: clock.format(at), good: minute?.done ?? 0, bad: minute?.failed ?? 0 };
+    return { label: clockOf(at), good: minute?.done ?? 0, bad: minute?.failed ?? 0 };
   });
 }
 
@@ -33,17 +31,19 @@ export function PipelineCard({
   of: string; // what is counted per minute: URLs
   pipeline: Schema<"Pipeline">;
 }) {
-  const told = `${name}, ${of} per minute in the last hour: ${number(pipeline.doneLastHour)} done, ${number(pipeline.failedLastHour)} failed`;
+  const label = `${name}, ${of} per minute in the last hour: ${number(pipeline.doneLastHour)} done, ${number(pipeline.failedLastHour)} failed`;
   return (
     <Card title={<To href={href}>{name}</To>} actions={<span className="text-soft tabular-nums">{counted(pipeline.stored, item)}</span>}>
-      <dl className="grid grid-cols-4 gap-2 text-center">
-        <Count name="queued" value={pipeline.queued} />
-        <Count name="in flight" value={pipeline.inFlight} />
-        <Count name="done" value={pipeline.doneLastHour} hint="in the last hour" />
-        <Count name="failed" value={pipeline.failedLastHour} hint="in the last hour" isBad={pipeline.failedLastHour > 0} />
-      </dl>
+      <div className="@container">
+        <dl className="grid grid-cols-2 gap-2 text-center @xs:grid-cols-4">
+          <Count name="queued" value={pipeline.queued} />
+          <Count name="in flight" value={pipeline.inFlight} />
+          <Count name="done" value={pipeline.doneLastHour} hint="in the last hour" />
+          <Count name="failed" value={pipeline.failedLastHour} hint="in the last hour" isBad={pipeline.failedLastHour > 0} />
+        </dl>
+      </div>
       <div className="mt-4">
-        <Bars bars={lastHour(pipeline.minutes)} label={told} />
+        <Bars bars={lastHour(pipeline.minutes)} label={label} />
         <p className="mt-1 text-sm text-soft">{of} per minute, last hour</p>
       </div>
     </Card>
@@ -59,7 +59,7 @@ function Count({ name, value, hint, isBad = false }: { name: string; value: numb
       >
         {value === null ? "–" : short(value)}
       </dd>
-      <dt className="text-sm text-soft" title={hint}>
+      <dt className="text-sm whitespace-nowrap text-soft" title={hint}>
         {name}
       </dt>
     </div>

@@ -37,7 +37,7 @@ function Overview({ overview }: { overview: Schema<"Overview"> }) {
       {overview.troubles.length > 0 && <Troubles troubles={overview.troubles} />}
       <div className="grid gap-5 lg:grid-cols-3">
         <PipelineCard name="Inventory" href="/inventory" item="record" of="URLs" pipeline={overview.inventory} />
-        <PipelineCard name="Imports" href="/import-history" item="posting" of="items of feeds" pipeline={overview.imports} />
+        <PipelineCard name="Imports" href="/import-history" item="posting" of="feed items" pipeline={overview.imports} />
         <PipelineCard name="Watch" href="/watch" item="page" of="pages" pipeline={overview.watch} />
       </div>
       <div className="grid items-start gap-5 lg:grid-cols-2">
@@ -47,7 +47,7 @@ function Overview({ overview }: { overview: Schema<"Overview"> }) {
           </Card>
           {!wasNew && <TryIt />}
         </div>
-        <Card title="Latest changes" actions={overview.changes.length > 0 && <LinkButton href="/watch">All changes</LinkButton>}>
+        <Card title="Latest changes" actions={overview.changes.length > 0 && <LinkButton href="/watch?show=changes">All changes</LinkButton>}>
           <LatestChanges changes={overview.changes} watches={overview.watches} />
         </Card>
       </div>

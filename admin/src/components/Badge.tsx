@@ -12,7 +12,7 @@ const LOOKS: Record<Tone, string> = {
 
 export function Badge({ tone = "calm", children }: { tone?: Tone; children: ReactNode }) {
   return (
-    <span className={`inline-flex items-center rounded-full px-2.5 py-0.5 text-sm whitespace-nowrap ${LOOKS[tone]}`}>
+    <span className={`inline-flex items-center rounded-full px-2.5 py-0.5 text-sm whitespace-nowrap in-[.list-row]:px-2 in-[.list-row]:text-xs ${LOOKS[tone]}`}>
       {children}
     </span>
   );
@@ -40,6 +40,9 @@ const TONES: Record<string, Tone> = {
   degraded: "warn",
   changed: "busy",
   unchanged: "calm",
+  info: "calm",
+  warning: "warn",
+  error: "bad",
 };
 
 /** A state by its name in the API, in words. */

@@ -41,6 +41,11 @@ export function Button({
   );
 }
 
+/** The look of a button, for a link. */
+export function linkLook(kind: Kind): string {
+  return `${SHAPE} ${LOOKS[kind]} ${kind === "primary" ? "!text-accent-ink" : "!text-ink hover:!text-accent"}`;
+}
+
 /** A link that looks like a button. `download` and addresses of the API are plain links. */
 export function LinkButton({
   href,
@@ -53,7 +58,7 @@ export function LinkButton({
   children: ReactNode;
   plain?: boolean;
 }) {
-  const look = `${SHAPE} ${LOOKS[kind]} ${kind === "primary" ? "!text-accent-ink" : "!text-ink hover:!text-accent"}`;
+  const look = linkLook(kind);
   return plain ? (
     <a href={href} className={look}>
       {children}

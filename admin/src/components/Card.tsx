@@ -1,22 +1,24 @@
 import type { ReactNode } from "react";
 
-/** A white card with a soft shadow. With a title it is a section of the page. */
+/** A white card with a soft shadow. With a title it is a section of the page; with an `id` it can be gone to. */
 export function Card({
+  id,
   title,
   actions,
   children,
   className = "",
 }: {
+  id?: string;
   title?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
   className?: string;
 }) {
   return (
-    <section className={`rounded-xl border border-line bg-card p-4 shadow-card sm:p-5 ${className}`}>
+    <section id={id} className={`rounded-xl border border-line bg-card p-4 shadow-card sm:p-5 ${className}`}>
       {(title || actions) && (
         <div className="mb-3 flex flex-wrap items-center justify-between gap-3">
-          {title && <h2>{title}</h2>}
+          {title && <h2 tabIndex={id ? -1 : undefined}>{title}</h2>}
           {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
         </div>
       )}

@@ -1,10 +1,11 @@
 "use client";
 
-import { useEffect, useId, useRef, useState, type ReactNode, type RefObject } from "react";
+import { useEffect, useId, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Button } from "@/components/Button";
 import { messageOf } from "@/lib/api";
 
-/** A modal dialog of the browser: Escape closes it, focus stays in it and goes back afterwards. */
+/** A modal dialog of the browser: Escape closes it, focus stays in it and goes back afterwards. Whether it closes is
+ * up to `onClose`: there may be a question first. */
 export function Dialog({
   title,
   onClose,
@@ -19,32 +20,59 @@ export function Dialog({
   first?: RefObject<HTMLElement | null>; // has the focus when it opens, instead of the first control
 }) {
   const ref = useRef<HTMLDialogElement>(null);
+  const before = useRef<Element | null>(null); // has the focus again when it is closed
   const id = useId();
-  useEffect(() => {
+  // With the commit that shows it: no key that is pressed then goes to the page.
+  useLayoutEffect(() => {
     const dialog = ref.current;
-    const before = document.activeElement;
+    before.current = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
     first?.current?.focus();
-    return () => {
-      dialog?.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
+    return () => dialog?.close();
   }, [first]);
+  // After the commit: nothing behind a dialog that closes together with this one can be focused earlier.
+  useEffect(
+    () => () => {
+      if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
+    },
+    [],
+  );
   return (
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- Escape works wherever the focus is
     <dialog
       ref={ref}
       aria-labelledby={id}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        event.preventDefault(); // the browser may close several dialogs at once, and asks only once
+        event.stopPropagation();
+        onClose();
+      }}
       onCancel={(event) => {
+        if (event.target !== event.currentTarget) return; // of a dialog in it, or of a choice of files
         event.preventDefault();
         onClose();
       }}
-      className={`m-auto max-h-[90vh] w-[calc(100vw-2rem)] overflow-y-auto rounded-xl border border-line bg-card p-5 text-ink shadow-card ${isWide ? "max-w-3xl" : "max-w-md"}`}
+      onClose={() => {
+        if (ref.current?.isConnected) ref.current.showModal(); // the browser has closed it by itself
+        onClose();
+      }}
+      className={`m-auto max-h-[90vh] w-[calc(100vw-2rem)] scroll-pb-24 overflow-y-auto rounded-xl border border-line bg-card p-5 text-ink shadow-card ${isWide ? "max-w-3xl" : "max-w-md"}`}
     >
       <h2 id={id} className="mb-3">
         {title}
       </h2>
       {children}
     </dialog>
+  );
+}
+
+/** The buttons of a dialog: at its end, and on the screen however long the dialog is. */
+export function DialogButtons({ children }: { children: ReactNode }) {
+  return (
+    <div className="sticky -bottom-5 z-10 -mx-5 -mb-5 flex flex-wrap justify-end gap-2 border-t border-line bg-card px-5 py-3">
+      {children}
+    </div>
   );
 }
 

@@ -15,9 +15,10 @@ const GAP_LINES = 500; // of a gap that are shown
 
 export type Form = "inline" | "side";
 
+const MANY_LINES = 9_999; // their numbers need wider columns
 const COLUMNS: Record<Form, number> = { inline: 4, side: 6 };
 
-/** `readNew` loads the lines of the new text, for what is folded. */
+/** `readNew` loads the lines of the new text, to show folded parts. */
 export function TextDiffView({
   text,
   form,
@@ -59,16 +60,14 @@ export function TextDiffView({
         </p>
       )}
       <div
-        className="relative overflow-x-auto rounded-lg border border-line"
+        className="@container relative overflow-x-auto rounded-lg border border-line"
         role="region"
         aria-label="Differences"
         tabIndex={0}
       >
-        <table
-          className={`w-full table-fixed border-collapse font-mono text-sm ${form === "side" ? "min-w-[44rem]" : ""}`}
-        >
+        <table className="w-full table-fixed border-collapse font-mono text-sm">
           <caption className="sr-only">Lines that differ, {form === "side" ? "side by side" : "inline"}</caption>
-          <Columns form={form} />
+          <Columns form={form} isLong={rows.some((row) => Math.max(row.old ?? 0, row.new ?? 0) > MANY_LINES)} />
           <tbody>
             {shown.map((row, index) =>
               row.kind === "gap" ? (
@@ -110,13 +109,14 @@ export function TextDiffView({
   );
 }
 
-function Columns({ form }: { form: Form }) {
+function Columns({ form, isLong }: { form: Form; isLong: boolean }) {
   if (form === "inline") {
+    const number = isLong ? "w-18" : "w-9 sm:w-12";
     return (
       <>
         <colgroup>
-          <col className="w-12" />
-          <col className="w-12" />
+          <col className={number} />
+          <col className={number} />
           <col className="w-7" />
           <col />
         </colgroup>
@@ -131,14 +131,15 @@ function Columns({ form }: { form: Form }) {
       </>
     );
   }
+  const number = isLong ? "w-0 @xl:w-18" : "w-0 @xl:w-12";
   return (
     <>
       <colgroup>
-        <col className="w-12" />
-        <col className="w-7" />
+        <col className={number} />
+        <col className="w-5 @xl:w-7" />
         <col />
-        <col className="w-12" />
-        <col className="w-7" />
+        <col className={number} />
+        <col className="w-5 @xl:w-7" />
         <col />
       </colgroup>
       <thead className="sr-only">
@@ -170,7 +171,7 @@ function markOf(row: LineRow, side: Side): { sign: readonly [string, string] | n
   return side === "old" ? { sign: SIGNS.delete, look: "bg-bad-pale" } : { sign: SIGNS.insert, look: "bg-good-pale" };
 }
 
-const CELL = "px-1.5 py-0.5 align-top";
+const CELL = "px-1 py-0.5 align-top sm:px-1.5";
 
 function Sign({ sign, look }: { sign: readonly [string, string] | null; look: string }) {
   return (
@@ -204,6 +205,7 @@ function InlineRows({ row }: { row: LineRow }) {
   });
 }
 
+/** Where two texts have little room, they have no line numbers. */
 function SideRow({ row }: { row: LineRow }) {
   return (
     <tr>
@@ -213,7 +215,9 @@ function SideRow({ row }: { row: LineRow }) {
         const { sign, look } = markOf(row, side);
         return (
           <Fragment key={side}>
-            <LineNumber value={here} look={look} />
+            <td className={`${look} text-right align-top text-soft select-none @xl:px-1.5 @xl:py-0.5`}>
+              <span className="hidden @xl:inline">{here}</span>
+            </td>
             <Sign sign={sign} look={look} />
             <Line row={row} side={side} look={look} />
           </Fragment>

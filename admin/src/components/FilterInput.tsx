@@ -9,7 +9,7 @@ type Props = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "onChange"> &
   onFilter: (value: string) => void;
 };
 
-/** A text to filter by, told once the typing pauses; it follows the address when that changes. */
+/** A text to filter by, reported once typing pauses; it follows the address when that changes. */
 export function FilterInput({ value, onFilter, ...rest }: Props) {
   const [text, type] = useTyped(value, onFilter);
   return (

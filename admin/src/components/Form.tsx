@@ -1,9 +1,9 @@
 "use client";
 
 import { createContext, useContext, useId } from "react";
-import type { InputHTMLAttributes, ReactNode, SelectHTMLAttributes, TextareaHTMLAttributes } from "react";
+import type { ComponentProps, InputHTMLAttributes, ReactNode, SelectHTMLAttributes, TextareaHTMLAttributes } from "react";
 
-const Ids = createContext<{ id: string; told: string | undefined; isBad: boolean } | null>(null);
+const Ids = createContext<{ id: string; described: string | undefined; isBad: boolean } | null>(null);
 
 const SHAPE =
   "w-full rounded-lg border bg-card px-3 py-1.5 text-ink placeholder:text-soft disabled:opacity-60 aria-invalid:border-bad";
@@ -23,15 +23,15 @@ export function Field({
   className?: string;
 }) {
   const id = useId();
-  const told = hint || error ? `${id}-told` : undefined;
+  const described = hint || error ? `${id}-described` : undefined;
   return (
     <div className={`flex min-w-0 flex-col gap-1 ${className}`}>
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
-      <Ids.Provider value={{ id, told, isBad: Boolean(error) }}>{children}</Ids.Provider>
-      {told && (
-        <div id={told} role={error ? "alert" : undefined} className={`text-sm ${error ? "text-bad" : "text-soft"}`}>
+      <Ids.Provider value={{ id, described, isBad: Boolean(error) }}>{children}</Ids.Provider>
+      {described && (
+        <div id={described} role={error ? "alert" : undefined} className={`text-sm ${error ? "text-bad" : "text-soft"}`}>
           {error || hint}
         </div>
       )}
@@ -41,10 +41,10 @@ export function Field({
 
 function useIds() {
   const ids = useContext(Ids);
-  return ids ? { id: ids.id, "aria-describedby": ids.told, "aria-invalid": ids.isBad || undefined } : {};
+  return ids ? { id: ids.id, "aria-describedby": ids.described, "aria-invalid": ids.isBad || undefined } : {};
 }
 
-export function Input({ className = "", ...rest }: InputHTMLAttributes<HTMLInputElement>) {
+export function Input({ className = "", ...rest }: ComponentProps<"input">) {
   return <input {...useIds()} className={`${SHAPE} min-h-9 border-control ${className}`} {...rest} />;
 }
 

@@ -26,3 +26,7 @@ export const WatchIcon = () => <Icon><path d="M2 12s3.6-7 10-7 10 7 10 7-3.6 7-1
 export const QueuesIcon = () => <Icon><path d="M4 6h16M4 12h16M4 18h10" /></Icon>;
 export const SystemIcon = () => <Icon><path d="M3 12h4l3-8 4 16 3-8h4" /></Icon>;
 export const MenuIcon = () => <Icon><path d="M4 6h16M4 12h16M4 18h16" /></Icon>;
+export const AddIcon = () => <Icon><path d="M12 5v14M5 12h14" /></Icon>;
+export const LightIcon = () => <Icon><circle cx="12" cy="12" r="4" /><path d="M12 3v2m0 14v2M3 12h2m14 0h2M5.6 5.6 7 7m10 10 1.4 1.4m0-12.8L17 7M7 17l-1.4 1.4" /></Icon>;
+export const DarkIcon = () => <Icon><path d="M20 14.5A8 8 0 0 1 9.5 4a8 8 0 1 0 10.5 10.5z" /></Icon>;
+export const SystemThemeIcon = () => <Icon><rect x="3" y="5" width="18" height="12" rx="2" /><path d="M9 21h6m-3-4v4" /></Icon>;

@@ -2,10 +2,28 @@ import Link from "next/link";
 import { Fragment, type ReactNode } from "react";
 import { isWebUrl } from "@/lib/format";
 
-/** Within the admin UI. Not loaded before it is asked for: tables have many of them. */
-export function To({ href, children, className = "" }: { href: string; children: ReactNode; className?: string }) {
+/** A link within the admin UI. Its page is not prefetched: tables have many links. */
+export function To({
+  href,
+  children,
+  className = "",
+  isHere = false,
+  onClick,
+}: {
+  href: string;
+  children: ReactNode;
+  className?: string;
+  isHere?: boolean;
+  onClick?: () => void;
+}) {
   return (
-    <Link href={href} prefetch={false} className={className}>
+    <Link
+      href={href}
+      prefetch={false}
+      className={className}
+      aria-current={isHere ? "page" : undefined}
+      onClick={onClick}
+    >
       {children}
     </Link>
   );
@@ -29,7 +47,7 @@ export function UrlText({ url }: { url: string }) {
   );
 }
 
-/** An address of somebody else, opened apart; one that is not http(s) is text. */
+/** A link to another site, in a new tab. An address that is not http(s) is shown as text. */
 export function Out({ url, children }: { url: string; children?: ReactNode }) {
   if (!isWebUrl(url)) return <span className="wrap-anywhere">{children ?? <UrlText url={url} />}</span>;
   return (

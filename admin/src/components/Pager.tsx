@@ -1,36 +1,27 @@
 "use client";
 
+import { usePathname } from "next/navigation";
 import { Button } from "@/components/Button";
+import { cursorSteps } from "@/components/List/trail";
 import { useAddress } from "@/lib/address";
-import { number } from "@/lib/format";
 
-/** Pages by number. */
-export function Pager({
-  page,
-  pages,
-  total,
-  what,
-  onPage,
-}: {
-  page: number;
-  pages: number;
-  total: number;
-  what: string; // "runs"
-  onPage: (page: number) => void;
-}) {
+export type Steps = {
+  previous: (() => void) | null; // null: there is no such page
+  isToFirst?: boolean; // so it is called: the page before is not known any more
+  next: (() => void) | null;
+};
+
+/** Buttons for the page before and the one after; nothing where there is only one page. */
+export function Pager({ previous, isToFirst = false, next }: Steps) {
+  if (previous === null && next === null) return null;
   return (
-    <nav aria-label="Pages" className="mt-4 flex flex-wrap items-center justify-between gap-3">
-      <span className="text-soft tabular-nums">
-        {number(total)} {what}, page {number(page)} of {number(Math.max(pages, 1))}
-      </span>
-      <span className="flex gap-2">
-        <Button disabled={page <= 1} onClick={() => onPage(page - 1)}>
-          Previous
-        </Button>
-        <Button disabled={page >= pages} onClick={() => onPage(page + 1)}>
-          Next
-        </Button>
-      </span>
+    <nav aria-label="Pages" className="flex gap-2">
+      <Button disabled={previous === null} onClick={() => previous?.()}>
+        {isToFirst ? "First page" : "Previous"}
+      </Button>
+      <Button disabled={next === null} onClick={() => next?.()}>
+        Next
+      </Button>
     </nav>
   );
 }
@@ -60,15 +51,18 @@ export function CursorPager({
   );
 }
 
-/** The same, with the cursor in the address by the list's `name`. */
+/** Pages by cursor. The way to the one that is shown is in the address by the list's `name`. */
 export function AddressPager({ name, next }: { name: string; next: string | null }) {
   const [address, change] = useAddress();
+  const key = JSON.stringify([usePathname(), name, address.get("jobId"), address.get("url")]);
   return (
-    <CursorPager
-      isFirst={!address.get(name)}
-      next={next}
-      onFirst={() => change({ [name]: "" })}
-      onNext={(cursor) => change({ [name]: cursor })}
-    />
+    <div className="mt-4 flex justify-end">
+      <Pager {...cursorSteps(key, address.getAll(name), next, (cursors) => change({ [name]: cursors }))} />
+    </div>
   );
+}
+
+/** The cursor of the page that is shown; none for the first one. */
+export function cursorIn(address: URLSearchParams, name: string): string | undefined {
+  return address.getAll(name).at(-1) || undefined;
 }

@@ -1,7 +1,7 @@
 "use client";
 
-// HTML of others as text: it is parsed apart from the page, where nothing runs or loads, and only
-// its words, paragraphs, lists and links are made anew.
+// Other people's HTML as text: it is parsed in a document apart, where nothing runs or loads, and only its words,
+// paragraphs, lists and links are rebuilt on the page.
 
 import { Fragment, useMemo, type ReactNode } from "react";
 import { Out } from "@/components/Links";
@@ -13,7 +13,7 @@ const BLOCKS =
   "tfoot tr th td ul ol li dl dt dd h1 h2 h3 h4 h5 h6 address form fieldset";
 const INLINE = "br b strong i em u s code sub sup small mark del ins span a img abbr cite q";
 const IS_BLOCK = new Set(BLOCKS.split(" "));
-// A text without a tag of these is no HTML: "a < b & c" stays as it is.
+// A text without one of these tags is not HTML: "a < b & c" stays as it is.
 const IS_HTML = new RegExp(`</?(?:${`${BLOCKS} ${INLINE}`.replaceAll(" ", "|")})(?:\\s[^<>]*|/)?>`, "i");
 const SILENT = new Set("script style template noscript iframe object embed svg math head title".split(" "));
 

@@ -6,7 +6,7 @@ import { runAddress, type StartedRun } from "@/lib/importLogs";
 
 const MOST_NAMED = 5;
 
-/** What was started, with links to the runs; what was running already is told apart. */
+/** The runs that were started, as links, and apart from them those that were already running. */
 export function RunNotice({ runs, onDismiss }: { runs: StartedRun[]; onDismiss: () => void }) {
   const started = runs.filter((run) => !run.alreadyRunning);
   const running = runs.filter((run) => run.alreadyRunning);

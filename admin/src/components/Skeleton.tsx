@@ -1,4 +1,4 @@
-/** Grey lines in place of what is being loaded. */
+/** Grey lines while something is loading. */
 export function Skeleton({ lines = 5 }: { lines?: number }) {
   return (
     <div role="status" className="flex animate-pulse flex-col gap-3">

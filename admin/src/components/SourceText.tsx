@@ -6,7 +6,7 @@ import { blocksOf, partsOf, ROW, type Block } from "@/components/sourceRows";
 import { languageOf, tokensOf, type Kind, type Token } from "@/components/sourceTokens";
 import { counted, cut, number } from "@/lib/format";
 
-// What is shown at first, and more of at a time.
+// How much is shown at first, and added each time.
 const CHARACTERS = 200_000;
 const ROWS = 5_000;
 const LONG_LINE = new RegExp(`[^\\n]{${ROW + 1}}`);

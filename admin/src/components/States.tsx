@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Button } from "@/components/Button";
 import { Skeleton } from "@/components/Skeleton";
 import { messageOf } from "@/lib/api";
-import type { Resource } from "@/lib/resource";
+import type { Shown } from "@/lib/resource";
 
 /** Nothing there yet, and what to do next. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
@@ -36,7 +36,7 @@ export function Loaded<T>({
   lines,
   children,
 }: {
-  from: Resource<T>;
+  from: Shown<T>;
   lines?: number;
   children: (data: T) => ReactNode;
 }) {

@@ -3,7 +3,7 @@ import type { ReactNode, TdHTMLAttributes, ThHTMLAttributes } from "react";
 /** A table that scrolls sideways by itself where the screen is narrow. `label` is read aloud. */
 export function Table({ label, children }: { label: string; children: ReactNode }) {
   return (
-    <div className="relative -mx-4 overflow-x-auto sm:-mx-5" role="region" aria-label={label} tabIndex={0}>
+    <div className="scroll-cue relative -mx-4 overflow-x-auto sm:-mx-5" role="region" aria-label={label} tabIndex={0}>
       <table className="w-full border-collapse text-left">{children}</table>
     </div>
   );
@@ -28,7 +28,7 @@ export function Td({ isNumber = false, className = "", ...rest }: TdHTMLAttribut
   );
 }
 
-/** The heads of columns, in this order. */
+/** The column heads, in this order. */
 export function Head({ columns }: { columns: Record<string, "text" | "number"> }) {
   return (
     <thead>

@@ -5,7 +5,7 @@ import { exactTimeOf, relative, timeOf } from "@/lib/format";
 import { Followed, useFollowed } from "@/lib/store";
 
 const TICK_MS = 5000;
-const now = new Followed(0); // 0 while nobody follows it
+const now = new Followed(0); // 0 while it has no followers
 let followers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
@@ -38,16 +38,21 @@ export function useNow(moment = 0): number {
 /** A moment in the reader's zone; the exact one on hover. Null is a dash. */
 export function Time({ at, ago = false }: { at: string | number | null | undefined; ago?: boolean }) {
   if (at === null || at === undefined) return <span className="text-soft">–</span>;
-  return ago ? <Ago at={at} /> : <Stamp at={at} text={timeOf(at)} />;
+  return ago ? <Ago at={at} /> : <Stamp at={at} text={timeOf(at)} isLong />;
 }
 
 function Ago({ at }: { at: string | number }) {
   return <Stamp at={at} text={relative(at, useNow(new Date(at).getTime()))} />;
 }
 
-function Stamp({ at, text }: { at: string | number; text: string }) {
+function Stamp({ at, text, isLong = false }: { at: string | number; text: string; isLong?: boolean }) {
+  const wrap = isLong ? "in-[.list-row]:whitespace-normal in-[.list-row]:block in-[.list-row]:leading-4" : "";
   return (
-    <time dateTime={new Date(at).toISOString()} title={exactTimeOf(at)} className="whitespace-nowrap tabular-nums">
+    <time
+      dateTime={new Date(at).toISOString()}
+      title={exactTimeOf(at)}
+      className={`whitespace-nowrap tabular-nums ${wrap}`}
+    >
       {text}
     </time>
   );

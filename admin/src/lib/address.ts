@@ -4,14 +4,17 @@ import { usePathname, useRouter, useSearchParams } from "next/navigation";
 import { useCallback } from "react";
 import { changed, partOf, type Given } from "./path";
 
+/** `search` is what is changed: default, the address. */
+export type ChangeAddress = (change: Given, how?: "push" | "replace", search?: string) => void;
+
 /** The query of the address, and a way to change parts of it; what is empty is left out. */
-export function useAddress(): [URLSearchParams, (change: Given, how?: "push" | "replace") => void] {
+export function useAddress(): [URLSearchParams, ChangeAddress] {
   const params = useSearchParams();
   const path = usePathname();
   const router = useRouter();
   const change = useCallback(
-    (given: Given, how: "push" | "replace" = "push") => {
-      router[how](changed(path, window.location.search, given), { scroll: false });
+    (given: Given, how: "push" | "replace" = "push", search = window.location.search) => {
+      router[how](changed(path, search, given), { scroll: false });
     },
     [path, router],
   );

@@ -72,7 +72,7 @@ export interface paths {
         };
         /**
          * List Records
-         * @description List records, the newest first, without their page sources.
+         * @description List records, the newest first unless `sort` says otherwise, without their page sources.
          */
         get: operations["list_records"];
         put?: never;
@@ -97,6 +97,47 @@ export interface paths {
         get: operations["get_page_source"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metadata/records/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Records
+         * @description Export records as CSV or lines of JSON, in the order of the list.
+         */
+        get: operations["export_records"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metadata/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Records
+         * @description Fetch many URLs again (`refetch`), or delete their records (`invalidate`). The response is as
+         *     for POST /api/watches/bulk; the ids are URLs, and nothing can be undone.
+         */
+        post: operations["change_records"];
         delete?: never;
         options?: never;
         head?: never;
@@ -165,6 +206,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/recognise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Recognise Address
+         * @description Fetch an address once, and say what it is. Nothing is stored.
+         *
+         *     `https://` may be missing; if no secure connection can be made, `http://` is tried.
+         */
+        post: operations["recognise_address"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/feeds": {
         parameters: {
             query?: never;
@@ -174,7 +237,7 @@ export interface paths {
         };
         /**
          * List Feeds
-         * @description List all feeds, by name, each with its schedule and how its last run went.
+         * @description List feeds, each with its schedule and how its last run went; without `limit` all of them.
          */
         get: operations["list_feeds"];
         put?: never;
@@ -185,6 +248,67 @@ export interface paths {
          *     If the URL is a feed already, the response is 409 with that feed.
          */
         post: operations["add_feed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/feeds/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Feed Tags
+         * @description List the tags of feeds, each with how many have it.
+         */
+        get: operations["list_feed_tags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/feeds/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Feeds
+         * @description Export feeds as CSV or lines of JSON, in the order of `sort`.
+         */
+        get: operations["export_feeds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/feeds/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Feeds
+         * @description Import, pause, resume, tag, untag, schedule or remove many feeds, or restore what such an
+         *     action has changed. The response is as for POST /api/watches/bulk.
+         */
+        post: operations["change_feeds"];
         delete?: never;
         options?: never;
         head?: never;
@@ -206,10 +330,31 @@ export interface paths {
         put?: never;
         /**
          * Import Opml
-         * @description Add every feed of an OPML document, at most 10,000. Known feeds stay as they are; a refused
-         *     one does not affect the others.
+         * @description Add every feed of an OPML document, at most 10,000; new ones are imported at once. Known
+         *     feeds stay as they are; a refused one does not affect the others.
          */
         post: operations["import_opml"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/feeds/opml/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Opml
+         * @description Show what importing an OPML document would do: which of its feeds are new, known or refused.
+         *     Nothing is fetched or stored.
+         */
+        post: operations["preview_opml"];
         delete?: never;
         options?: never;
         head?: never;
@@ -320,11 +465,54 @@ export interface paths {
         };
         /**
          * List Import Logs
-         * @description List runs, the latest first, without the records that failed.
+         * @description List runs, the latest first unless `sort` says otherwise, without the records that failed.
          */
         get: operations["list_import_logs"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/import-logs/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Import Logs
+         * @description Export runs as CSV or lines of JSON, in the order of the list. Runs that start meanwhile are
+         *     not in it.
+         */
+        get: operations["export_import_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/import-logs/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Imports
+         * @description Import the feeds of many runs again; of those that a filter finds, the latest run of each
+         *     feed. A run that went wrong is skipped if its feed has been imported completely since. The
+         *     response is as for POST /api/feeds/bulk, and nothing can be undone.
+         */
+        post: operations["retry_imports"];
         delete?: never;
         options?: never;
         head?: never;
@@ -451,10 +639,31 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description List postings, the latest published first. Go on while `nextCursor` is given: a page under a
-         *     rare filter can be short.
+         * @description List postings, the latest published first unless `sort` says otherwise; one without a date
+         *     stands where it was first seen. Go on while `nextCursor` is given: a page under a rare filter
+         *     can be short.
          */
         get: operations["list_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Jobs
+         * @description Export postings as CSV or lines of JSON, in the order of the list.
+         */
+        get: operations["export_jobs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -483,6 +692,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/watches/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Watches
+         * @description Add a watch for each entry of a list: addresses line by line, OPML, JSON (an array of URLs,
+         *     or of what POST /api/watches takes), or a backup of changedetection.io. A refused entry does not
+         *     affect the others.
+         *
+         *     With `progress=true` the response is lines of JSON: progress (`BulkProgress`), and at the end
+         *     the results (`WatchesImported`), or why the import could not continue (`ImportStopped`). If the
+         *     connection ends, the rest is not done.
+         */
+        post: operations["import_watches"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/import/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Watch List
+         * @description Show what importing a list would do: which of its pages are new, watched already or refused,
+         *     and what of a backup can't be carried over. Nothing is fetched or stored.
+         */
+        post: operations["preview_watch_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/watches": {
         parameters: {
             query?: never;
@@ -492,7 +748,7 @@ export interface paths {
         };
         /**
          * List Watches
-         * @description List watches by name, each with its schedule and how its last run went.
+         * @description List watches, each with its schedule and how its last run went.
          */
         get: operations["list_watches"];
         put?: never;
@@ -507,7 +763,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/watches/import": {
+    "/api/watches/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Watch Tags
+         * @description List the tags of watches, each with how many have it.
+         */
+        get: operations["list_watch_tags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Watches
+         * @description Export watches as CSV or lines of JSON, in the order of `sort`.
+         */
+        get: operations["export_watches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/bulk": {
         parameters: {
             query?: never;
             header?: never;
@@ -517,11 +813,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Import Watches
-         * @description Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs, or
-         *     of what POST /api/watches takes). A refused entry does not affect the others.
+         * Change Watches
+         * @description Run, pause, resume, tag, untag, schedule or remove many watches, or restore what such an
+         *     action has changed. The response is lines of JSON: progress (`BulkStep`) with what came of the
+         *     items since the line before, and at the end what came of all (`BulkResult`). If the connection
+         *     ends, the rest is not done. If the filter finds more than `atMost`, nothing is done: 409.
          */
-        post: operations["import_watches"];
+        post: operations["change_watches"];
         delete?: never;
         options?: never;
         head?: never;
@@ -667,9 +965,29 @@ export interface paths {
         };
         /**
          * List Watch Runs
-         * @description List runs of watches, the latest first.
+         * @description List runs of watches, the latest first unless `sort` says otherwise.
          */
         get: operations["list_watch_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watch/runs/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Watch Runs
+         * @description Export runs of watches as CSV or lines of JSON, in the order of the list.
+         */
+        get: operations["export_watch_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -751,9 +1069,30 @@ export interface paths {
         };
         /**
          * List Pages
-         * @description List pages, the latest updated first. With `jobId` and `url`: that one, with its content.
+         * @description List pages, the latest updated first unless `sort` says otherwise. With `jobId` and `url`:
+         *     that one, with its content.
          */
         get: operations["list_pages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watch/pages/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Pages
+         * @description Export pages as CSV or lines of JSON, in the order of the list, without their content.
+         */
+        get: operations["export_pages"];
         put?: never;
         post?: never;
         delete?: never;
@@ -862,6 +1201,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/watch/pages/prices/curve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Price Curve
+         * @description Get the price of a page over time: its changes, at most 600.
+         *
+         *     If there are more changes, the lowest, highest and last price of each interval are kept. The
+         *     first point is the price in force at `since`.
+         */
+        get: operations["get_price_curve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/watch/storage": {
         parameters: {
             query?: never;
@@ -911,11 +1273,53 @@ export interface paths {
         };
         /**
          * List Dead Letters
-         * @description List messages that no worker could handle, the oldest first.
+         * @description List messages that no worker could handle, the oldest first. Go on while `nextCursor` is
+         *     given: a page under a rare text can be short.
          */
         get: operations["list_dead_letters"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/dead/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Dead Letters
+         * @description Export dead letters as CSV or lines of JSON, the oldest first.
+         */
+        get: operations["export_dead_letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/dead/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Dead Letters
+         * @description Deliver many dead letters again, as if new (`put-back`), or remove them for good (`discard`).
+         *     The response is as for POST /api/watches/bulk, and nothing can be undone.
+         */
+        post: operations["change_dead_letters"];
         delete?: never;
         options?: never;
         head?: never;
@@ -933,7 +1337,7 @@ export interface paths {
         put?: never;
         /**
          * Put Back Dead Letters
-         * @description Deliver dead letters again, as if new.
+         * @description Deliver dead letters again, as if new. For many, /bulk says how far it is.
          */
         post: operations["put_back_dead_letters"];
         delete?: never;
@@ -953,10 +1357,106 @@ export interface paths {
         put?: never;
         /**
          * Discard Dead Letters
-         * @description Remove dead letters for good.
+         * @description Remove dead letters for good. For many, /bulk says how far it is.
          */
         post: operations["discard_dead_letters"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/worker-logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Worker Logs
+         * @description List log entries of all processes, the latest first. They are kept for three days, at most
+         *     20,000 of them.
+         */
+        get: operations["list_worker_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Backup
+         * @description Download everything but queues and dead letters, consistent although Webloom runs. The file
+         *     holds the secrets of notification targets. If making it fails, the connection ends early, and a
+         *     restore would say that the file is truncated. One at a time.
+         */
+        get: operations["get_backup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/restore/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Restore
+         * @description Read a backup to its end and say what is in it. Nothing is stored. A truncated or damaged one
+         *     is refused.
+         */
+        post: operations["preview_restore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Restore
+         * @description Get the restore that is running, or that was interrupted.
+         */
+        get: operations["get_restore"];
+        put?: never;
+        /**
+         * Restore Backup
+         * @description Load a backup. What is newer here stays, so it may be repeated. The whole file is checked
+         *     before anything is stored. The response is lines of JSON: progress (`RestoreProgress`), and at
+         *     the end what came of it (`RestoreResult`). If the connection ends, the restore stops, and
+         *     nothing scheduled starts until the same file has been restored, or the restore given up.
+         */
+        post: operations["restore_backup"];
+        /**
+         * Give Up Restore
+         * @description Give an interrupted restore up: what it has loaded stays, and what is scheduled starts again.
+         *     Feeds and watches whose data is not loaded start from nothing.
+         */
+        delete: operations["give_up_restore"];
         options?: never;
         head?: never;
         patch?: never;
@@ -974,6 +1474,26 @@ export interface paths {
          * @description Get the three pipelines at a glance, what runs, what changed, what is broken.
          */
         get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/troubles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Troubles
+         * @description List what needs attention, errors first, each with what to do about it.
+         */
+        get: operations["list_troubles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1116,8 +1636,8 @@ export interface components {
          */
         AddFeedBody: {
             /**
-             * Format: http-url
-             * @example https://example.com/jobs.xml
+             * Format: address
+             * @example example.com/jobs
              */
             url: string;
             /** @default null */
@@ -1140,6 +1660,8 @@ export interface components {
             };
             /** @default false */
             closeMissing?: boolean;
+            /** @default [] */
+            tags?: string[];
         };
         /**
          * AddWatchBody
@@ -1162,6 +1684,8 @@ export interface components {
             targets?: components["schemas"]["TargetBody"][];
             /** @default false */
             acceptsEvents?: boolean;
+            /** @default [] */
+            tags?: string[];
         };
         /** Alive */
         Alive: {
@@ -1179,6 +1703,22 @@ export interface components {
             status: number;
             detail: string;
             runs: components["schemas"]["StartedRun"][];
+        };
+        /** BackedUpCollection */
+        BackedUpCollection: {
+            collection: string;
+            items: number;
+            fingerprint: string;
+        };
+        /**
+         * BackupContents
+         * @description What is in a backup, which is complete and undamaged.
+         */
+        BackupContents: {
+            id: string;
+            webloom: string;
+            items: number;
+            collections: components["schemas"]["BackedUpCollection"][];
         };
         /**
          * BatchResult
@@ -1200,6 +1740,132 @@ export interface components {
             current: number;
         };
         /**
+         * BulkAction
+         * @enum {unknown}
+         */
+        BulkAction: "pause" | "remove" | "restore" | "resume" | "run" | "schedule" | "tag" | "untag";
+        /**
+         * BulkDeadLettersBody
+         * @description An action on the dead letters with these ids, or on all that the filter finds.
+         */
+        BulkDeadLettersBody: {
+            action: components["schemas"]["DeadLetterAction"];
+            /** @default null */
+            ids?: string[] | null;
+            /** @default null */
+            filter?: components["schemas"]["DeadLetterFilter"] | null;
+            /** @default null */
+            atMost?: number | null;
+        };
+        /** BulkFailure */
+        BulkFailure: {
+            id: string;
+            name: string | null;
+            reason: string;
+            skipped: boolean;
+        };
+        /**
+         * BulkFeedsBody
+         * @description An action on the feeds with these ids, or on all that the filter finds.
+         */
+        BulkFeedsBody: {
+            action: components["schemas"]["BulkAction"];
+            /** @default null */
+            ids?: string[] | null;
+            /** @default null */
+            filter?: components["schemas"]["ListChoice"] | null;
+            /** @default null */
+            atMost?: number | null;
+            /** @default [] */
+            tags?: string[];
+            intervalMinutes?: number | null;
+            /** @default [] */
+            items?: components["schemas"]["FeedBefore"][];
+        };
+        /**
+         * BulkProgress
+         * @description A line of a bulk action that continues.
+         */
+        BulkProgress: {
+            done: number;
+            total: number;
+        };
+        /**
+         * BulkRecordsBody
+         * @description An action on the records of these URLs, or on all that the filter finds.
+         */
+        BulkRecordsBody: {
+            action: components["schemas"]["RecordAction"];
+            /** @default null */
+            urls?: string[] | null;
+            /** @default null */
+            filter?: components["schemas"]["RecordChoice"] | null;
+            /** @default null */
+            atMost?: number | null;
+        };
+        /**
+         * BulkResult
+         * @description The last line of a bulk action: what came of all. POST `before` back to undo it, as
+         *     {"action": "restore", "items": before}.
+         */
+        BulkResult: {
+            done: number;
+            total: number;
+            failed: number;
+            skipped: number;
+            failures: components["schemas"]["BulkFailure"][];
+            before: unknown[] | null;
+            succeeded: number;
+        };
+        /**
+         * BulkRunsBody
+         * @description An action on the runs with these ids, or on those that the filter finds.
+         */
+        BulkRunsBody: {
+            /** @enum {unknown} */
+            action: "retry";
+            /** @default null */
+            ids?: string[] | null;
+            /** @default null */
+            filter?: components["schemas"]["RunChoice"] | null;
+            /** @default null */
+            atMost?: number | null;
+        };
+        /**
+         * BulkStep
+         * @description A line of a bulk action that goes on, with what came of the items since the line before: if
+         *     the last line does not arrive, this much can be undone.
+         */
+        BulkStep: {
+            done: number;
+            total: number;
+            failed: number;
+            skipped: number;
+            failures: components["schemas"]["BulkFailure"][];
+            before: unknown[] | null;
+        };
+        /**
+         * BulkWatchesBody
+         * @description An action on the watches with these ids, or on all that the filter finds.
+         */
+        BulkWatchesBody: {
+            action: components["schemas"]["BulkAction"];
+            /** @default null */
+            ids?: string[] | null;
+            /** @default null */
+            filter?: components["schemas"]["WatchChoice"] | null;
+            /** @default null */
+            atMost?: number | null;
+            /** @default [] */
+            tags?: string[];
+            /** @default null */
+            schedule?: components["schemas"]["ScheduleBody"] | null;
+            /** @default false */
+            pages?: boolean;
+            /** @default [] */
+            items?: components["schemas"]["WatchBefore"][];
+        };
+        /**
          * ChangeResponse
          * @description What changed from one version to the next.
          */
@@ -1219,6 +1885,12 @@ export interface components {
         ChangesPage: {
             data: components["schemas"]["ChangeResponse"][];
             nextCursor: string | null;
+        };
+        /** Classification */
+        Classification: {
+            type: components["schemas"]["PageType"];
+            confidence: number;
+            reasons?: string[];
         };
         /** CollectionInDatabase */
         CollectionInDatabase: {
@@ -1245,6 +1917,11 @@ export interface components {
             collections: components["schemas"]["CollectionInDatabase"][];
         };
         /**
+         * DeadLetterAction
+         * @enum {unknown}
+         */
+        DeadLetterAction: "discard" | "put-back";
+        /**
          * DeadLetterChoice
          * @description Which dead letters are meant: up to 1,000 by their ids, or all that there are now; with
          *     `before`, all that had died by then.
@@ -1254,6 +1931,16 @@ export interface components {
             ids?: string[];
             /** @default false */
             all?: boolean;
+            /** @default null */
+            before?: string | null;
+        };
+        /**
+         * DeadLetterFilter
+         * @description All that a list with these parameters shows.
+         */
+        DeadLetterFilter: {
+            /** @default null */
+            q?: string | null;
             /** @default null */
             before?: string | null;
         };
@@ -1300,8 +1987,8 @@ export interface components {
          */
         EditFeedBody: {
             /**
-             * Format: http-url
-             * @example https://example.com/jobs.xml
+             * Format: address
+             * @example example.com/jobs
              */
             url?: string;
             /**
@@ -1318,6 +2005,7 @@ export interface components {
                 [key: string]: string;
             };
             closeMissing?: boolean;
+            tags?: string[];
         };
         /**
          * EditWatchBody
@@ -1336,7 +2024,13 @@ export interface components {
             thresholds?: components["schemas"]["ThresholdsBody"];
             targets?: components["schemas"]["TargetBody"][];
             acceptsEvents?: boolean;
+            tags?: string[];
         };
+        /**
+         * EntryState
+         * @enum {unknown}
+         */
+        EntryState: "known" | "new" | "refused" | "repeated";
         /**
          * EventsAccepted
          * @description Events that are on the queue.
@@ -1356,6 +2050,18 @@ export interface components {
             detail: string;
             accepted: number;
             notAccepted: number[];
+        };
+        /**
+         * FeedBefore
+         * @description What an action has changed of a feed, as it was before.
+         */
+        FeedBefore: {
+            id: string;
+            enabled?: boolean;
+            tags?: string[];
+            intervalMinutes?: number | null;
+            /** Format: date-time */
+            nextRunAt?: string;
         };
         /**
          * FeedExists
@@ -1379,6 +2085,7 @@ export interface components {
             format: ("auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic") | null;
             bytes: number;
             isWhole: boolean;
+            isCut: boolean;
             fetched: number;
             duplicates: number;
             failed: number;
@@ -1397,8 +2104,8 @@ export interface components {
          */
         FeedPreviewBody: {
             /**
-             * Format: http-url
-             * @example https://example.com/jobs.xml
+             * Format: address
+             * @example example.com/jobs
              */
             url: string;
             /**
@@ -1431,6 +2138,7 @@ export interface components {
                 [key: string]: string;
             };
             closeMissing: boolean;
+            tags: string[];
             createdAt: string;
             updatedAt: string;
             nextRunAt: string | null;
@@ -1443,12 +2151,14 @@ export interface components {
         };
         /**
          * FeedsPage
-         * @description All feeds, by name.
+         * @description Feeds, in the order of `sort`.
          */
         FeedsPage: {
             data: components["schemas"]["FeedResponse"][];
             nextCursor: string | null;
             total: number;
+            totalIsExact: boolean;
+            at: string;
         };
         /**
          * Health
@@ -1584,6 +2294,15 @@ export interface components {
             };
         };
         /**
+         * ImportStopped
+         * @description The last line of an import that could not continue. The entries that are done are stored.
+         */
+        ImportStopped: {
+            done: number;
+            total: number;
+            detail: string;
+        };
+        /**
          * JobResponse
          * @description A posting as it is kept.
          */
@@ -1636,11 +2355,14 @@ export interface components {
         };
         /**
          * JobRunsPage
-         * @description Runs, the latest first.
+         * @description Runs, the latest first. Go on while `nextCursor` is given: a page under two filters can be
+         *     short.
          */
         JobRunsPage: {
             data: components["schemas"]["JobRun"][];
             nextCursor: string | null;
+            total: number;
+            totalIsExact: boolean;
         };
         /**
          * JobsPage
@@ -1649,12 +2371,93 @@ export interface components {
         JobsPage: {
             data: components["schemas"]["JobResponse"][];
             nextCursor: string | null;
+            total: number;
+            totalIsExact: boolean;
         };
+        /**
+         * KnownAddress
+         * @description What Webloom has of the address already, before and after redirects.
+         */
+        KnownAddress: {
+            feed: components["schemas"]["KnownFeed"] | null;
+            watches: components["schemas"]["KnownWatch"][];
+            record: components["schemas"]["Status"] | null;
+        };
+        /** KnownFeed */
+        KnownFeed: {
+            feedId: string;
+            name: string;
+        };
+        /** KnownWatch */
+        KnownWatch: {
+            jobId: string;
+            name: string;
+        };
+        /**
+         * Level
+         * @enum {string}
+         */
+        Level: "info" | "warning" | "error";
+        /**
+         * ListChoice
+         * @description All that a list with these parameters shows.
+         */
+        ListChoice: {
+            /** @default null */
+            q?: string | null;
+            /** @default null */
+            tag?: string | null;
+            /** @default null */
+            state?: components["schemas"]["ListedState"] | null;
+            /** @default null */
+            before?: string | null;
+        };
+        /**
+         * ListKind
+         * @enum {unknown}
+         */
+        ListKind: "changedetection" | "json" | "lines" | "opml";
         /** ListRefusal */
         ListRefusal: {
             entry: string;
             reason: string;
         };
+        /** ListedEntry */
+        ListedEntry: {
+            name: string;
+            state: components["schemas"]["EntryState"];
+            reason: string | null;
+            watch: components["schemas"]["ListedPages"] | null;
+            notes: string[];
+        };
+        /**
+         * ListedFeed
+         * @description A feed of an OPML document.
+         */
+        ListedFeed: {
+            url: string;
+            name: string;
+            tags: string[];
+            state: components["schemas"]["EntryState"];
+            reason: string | null;
+        };
+        /**
+         * ListedPages
+         * @description The watch that an entry of a list would become.
+         */
+        ListedPages: {
+            url: string;
+            pages: number;
+            schedule: components["schemas"]["ScheduleBody"];
+            enabled: boolean;
+            tags: string[];
+            targets: string[];
+        };
+        /**
+         * ListedState
+         * @enum {string}
+         */
+        ListedState: "enabled" | "paused" | "failing" | "checking";
         /**
          * Metadata
          * @description What the last response carried. All fields are None until one was received.
@@ -1682,10 +2485,18 @@ export interface components {
             failed: number;
         };
         /**
-         * NoticeResponse
+         * NoteCount
+         * @description Something of a backup that is not carried over, and how many entries have it.
+         */
+        NoteCount: {
+            note: string;
+            count: number;
+        };
+        /**
+         * NotificationResponse
          * @description A notification, sent or pending.
          */
-        NoticeResponse: {
+        NotificationResponse: {
             noticeId: string;
             jobId: string;
             runId: string;
@@ -1698,12 +2509,21 @@ export interface components {
             givenUp: boolean;
         };
         /**
-         * NoticesPage
+         * NotificationsPage
          * @description Notifications, the latest first.
          */
-        NoticesPage: {
-            data: components["schemas"]["NoticeResponse"][];
+        NotificationsPage: {
+            data: components["schemas"]["NotificationResponse"][];
             nextCursor: string | null;
+        };
+        /**
+         * OfferedFeed
+         * @description A feed that a page links.
+         */
+        OfferedFeed: {
+            url: string;
+            title: string | null;
+            known: components["schemas"]["KnownFeed"] | null;
         };
         /**
          * Operation
@@ -1741,6 +2561,19 @@ export interface components {
             refused: number;
             refusals: components["schemas"]["OpmlRefusal"][];
         };
+        /**
+         * OpmlPreview
+         * @description What importing an OPML document would do.
+         */
+        OpmlPreview: {
+            total: number;
+            new: number;
+            known: number;
+            repeated: number;
+            refused: number;
+            pages: number;
+            entries: components["schemas"]["ListedFeed"][];
+        };
         /** OpmlRefusal */
         OpmlRefusal: {
             url: string;
@@ -1768,6 +2601,24 @@ export interface components {
             running: components["schemas"]["ImportLog"][];
             changes: components["schemas"]["ChangeResponse"][];
             troubles: components["schemas"]["Trouble"][];
+        };
+        /**
+         * PageChoice
+         * @description All pages that a list with these parameters shows.
+         */
+        PageChoice: {
+            /** @default null */
+            jobId?: string | null;
+            /** @default null */
+            url?: string | null;
+            /** @default null */
+            q?: string | null;
+            /** @default null */
+            type?: string | null;
+            /** @default null */
+            outcome?: components["schemas"]["Outcome"] | null;
+            /** @default null */
+            changedSince?: number | null;
         };
         /** PageDiff */
         PageDiff: {
@@ -1804,12 +2655,19 @@ export interface components {
             links?: unknown[];
         };
         /**
+         * PageType
+         * @enum {unknown}
+         */
+        PageType: "article" | "blocked" | "documentation" | "error" | "forum" | "job_posting" | "listing" | "login" | "other" | "product";
+        /**
          * PagesPage
          * @description Pages, the latest updated first. With jobId and url: that one, with its content.
          */
         PagesPage: {
             data: components["schemas"]["PageResponse"][];
             nextCursor: string | null;
+            total: number;
+            totalIsExact: boolean;
         };
         /**
          * Phase
@@ -1819,7 +2677,7 @@ export interface components {
         Phase: "closing" | "fetching" | "finished" | "reading" | "storing" | "waiting";
         /**
          * Pipeline
-         * @description One of inventory (URLs), imports (items of feeds) and watch (pages).
+         * @description One of inventory (URLs), imports (feed items) and watch (pages).
          */
         Pipeline: {
             queued: number | null;
@@ -1852,6 +2710,25 @@ export interface components {
             source: string;
         };
         /**
+         * PriceCurveResponse
+         * @description The prices of a page over time, in the latest currency.
+         */
+        PriceCurveResponse: {
+            currency: string | null;
+            records: number;
+            points: components["schemas"]["PricePoint"][];
+            isThinned: boolean;
+        };
+        /**
+         * PricePoint
+         * @description A price, in force until the next point.
+         */
+        PricePoint: {
+            timestamp: number;
+            price: number;
+            version: number | null;
+        };
+        /**
          * PriceResponse
          * @description A price at one moment.
          */
@@ -1876,6 +2753,7 @@ export interface components {
             median: number;
             last: components["schemas"]["PriceResponse"];
             lastChange: components["schemas"]["PriceResponse"] | null;
+            lowest90Days: components["schemas"]["PriceResponse"];
         };
         /**
          * PricesPage
@@ -1959,6 +2837,75 @@ export interface components {
             nextCursor: string | null;
         };
         /**
+         * RecogniseBody
+         * @description An address as a person types or pastes it.
+         */
+        RecogniseBody: {
+            /**
+             * Format: address
+             * @example example.com/jobs
+             */
+            address: string;
+        };
+        /**
+         * RecognisedAddress
+         * @description What was found at an address; nothing is stored.
+         */
+        RecognisedAddress: {
+            /** @enum {unknown} */
+            kind: "feed" | "other" | "page";
+            url: string;
+            statusCode: number;
+            title: string | null;
+            feed: components["schemas"]["RecognisedFeed"] | null;
+            page: components["schemas"]["RecognisedPage"] | null;
+            problem: string | null;
+            known: components["schemas"]["KnownAddress"];
+        };
+        /** RecognisedFeed */
+        RecognisedFeed: {
+            /** @enum {string} */
+            format: "auto" | "rss" | "atom" | "json-feed" | "wp-job-manager" | "weworkremotely" | "indeed" | "ziprecruiter" | "linkedin" | "adzuna" | "remotive" | "personio" | "careerjet" | "jobrapido" | "whatjobs" | "jobfront" | "generic";
+            items: number;
+            isWhole: boolean;
+            failed: number;
+            sample: components["schemas"]["PostingPreview"][];
+        };
+        /**
+         * RecognisedPage
+         * @description What a watch would see; a text that is not HTML too.
+         */
+        RecognisedPage: {
+            feeds: components["schemas"]["OfferedFeed"][];
+            price: components["schemas"]["PreviewPrice"] | null;
+            availability: string;
+            classification: components["schemas"]["Classification"];
+            needsJavascript: string | null;
+        };
+        /**
+         * RecordAction
+         * @enum {unknown}
+         */
+        RecordAction: "invalidate" | "refetch";
+        /**
+         * RecordChoice
+         * @description All records that a list with these parameters shows.
+         */
+        RecordChoice: {
+            /** @default null */
+            status?: components["schemas"]["Status"] | null;
+            /** @default null */
+            host?: string | null;
+            /** @default null */
+            q?: string | null;
+            /** @default null */
+            from?: string | null;
+            /** @default null */
+            to?: string | null;
+            /** @default null */
+            before?: string | null;
+        };
+        /**
          * RecordCounts
          * @description Records of the inventory by state.
          */
@@ -1990,6 +2937,70 @@ export interface components {
         RecordsPage: {
             data: components["schemas"]["RecordResponse"][];
             nextCursor: string | null;
+            total: number;
+            totalIsExact: boolean;
+            at: string;
+        };
+        /**
+         * RestoreProgress
+         * @description A line of a restore that continues.
+         */
+        RestoreProgress: {
+            collection: string;
+            done: number;
+            items: number;
+        };
+        /**
+         * RestoreResult
+         * @description The last line of a restore.
+         */
+        RestoreResult: {
+            verified: boolean;
+            error: string | null;
+            collections: components["schemas"]["RestoredCollection"][];
+        };
+        /**
+         * RestoreState
+         * @description Whether a restore has begun and not ended. Until then nothing scheduled starts.
+         */
+        RestoreState: {
+            /** @enum {unknown} */
+            state: "none" | "running" | "unfinished";
+            backupId: string | null;
+            webloom: string | null;
+            begunAt: string | null;
+        };
+        /**
+         * RestoredCollection
+         * @description What became of the items of one collection.
+         */
+        RestoredCollection: {
+            collection: string;
+            items: number;
+            equal: number;
+            newerHere: number;
+            expired: number;
+            missing: number;
+            different: number;
+            fingerprint: string;
+            fingerprintHere: string;
+            samples: string[];
+        };
+        /**
+         * RunChoice
+         * @description The latest run of each feed among those that a list with these parameters shows.
+         */
+        RunChoice: {
+            /** @default null */
+            status?: components["schemas"]["webloom.domain.import_run.RunStatus"] | null;
+            /** @default null */
+            q?: string | null;
+            /** @default null */
+            from?: string | null;
+            /** @default null */
+            to?: string | null;
+            /** @default null */
+            sourceUrl?: string | null;
         };
         /** RunFailure */
         RunFailure: {
@@ -2123,6 +3134,19 @@ export interface components {
             databaseBytes: number | null;
             settings: components["schemas"]["SettingResponse"][];
         };
+        /** TagCount */
+        TagCount: {
+            tag: string;
+            count: number;
+        };
+        /**
+         * TagsPage
+         * @description Tags in use, in alphabetical order; at most 1,000.
+         */
+        TagsPage: {
+            data: components["schemas"]["TagCount"][];
+            nextCursor: string | null;
+        };
         /**
          * TargetBody
          * @description Where notifications go: an Apprise URL or a webhook. In an edit, a URL as in a response, with
@@ -2190,6 +3214,14 @@ export interface components {
             advice: string;
             where: string;
         };
+        /**
+         * TroublesPage
+         * @description All of them, errors first.
+         */
+        TroublesPage: {
+            data: components["schemas"]["Trouble"][];
+            nextCursor: string | null;
+        };
         /** UrlChanges */
         UrlChanges: {
             added: string[];
@@ -2243,6 +3275,18 @@ export interface components {
             nextCursor: string | null;
         };
         /**
+         * WatchBefore
+         * @description What an action has changed of a watch, as it was before.
+         */
+        WatchBefore: {
+            id: string;
+            enabled?: boolean;
+            tags?: string[];
+            schedule?: components["schemas"]["ScheduleBody"];
+            /** Format: date-time */
+            nextRunAt?: string;
+        };
+        /**
          * WatchBusy
          * @description The watch is being checked already.
          */
@@ -2253,6 +3297,37 @@ export interface components {
             status: number;
             detail: string;
             run: components["schemas"]["JobRun"];
+        };
+        /**
+         * WatchChoice
+         * @description All watches that a list with these parameters shows, or the watches of all these pages.
+         */
+        WatchChoice: {
+            /** @default null */
+            q?: string | null;
+            /** @default null */
+            tag?: string | null;
+            /** @default null */
+            state?: components["schemas"]["ListedState"] | null;
+            /** @default null */
+            before?: string | null;
+            /** @default null */
+            pages?: components["schemas"]["PageChoice"] | null;
+        };
+        /**
+         * WatchListPreview
+         * @description What importing a list would do.
+         */
+        WatchListPreview: {
+            kind: components["schemas"]["ListKind"];
+            total: number;
+            new: number;
+            known: number;
+            repeated: number;
+            refused: number;
+            entries: components["schemas"]["ListedEntry"][];
+            notes: string[];
+            noteCounts: components["schemas"]["NoteCount"][];
         };
         /**
          * WatchPreview
@@ -2269,6 +3344,7 @@ export interface components {
             availability: string;
             classification: Record<string, never>;
             problem: string | null;
+            needsJavascript: string | null;
         };
         /**
          * WatchPreviewBody
@@ -2276,8 +3352,8 @@ export interface components {
          */
         WatchPreviewBody: {
             /**
-             * Format: http-url
-             * @example https://example.com/
+             * Format: address
+             * @example example.com/jobs
              */
             url: string;
             selection?: components["schemas"]["SelectionBody"];
@@ -2296,6 +3372,7 @@ export interface components {
             thresholds: components["schemas"]["ThresholdsBody"];
             targets: components["schemas"]["TargetResponse"][];
             acceptsEvents: boolean;
+            tags: string[];
             createdAt: string;
             updatedAt: string;
             nextRunAt: string | null;
@@ -2303,6 +3380,7 @@ export interface components {
             lastRunId: string | null;
             lastRunAt: string | null;
             lastStatus: components["schemas"]["webloom.domain.watch.RunStatus"] | null;
+            lastError: string | null;
             consecutiveFailures: number;
             external: boolean;
             pagesProcessed: number;
@@ -2315,15 +3393,39 @@ export interface components {
          */
         WatchesImported: {
             added: number;
+            known: number;
             refused: number;
             refusals: components["schemas"]["ListRefusal"][];
         };
         /**
          * WatchesPage
-         * @description Watches, by name.
+         * @description Watches, in the order of `sort`.
          */
         WatchesPage: {
             data: components["schemas"]["WatchResponse"][];
+            nextCursor: string | null;
+            total: number;
+            totalIsExact: boolean;
+            at: string;
+        };
+        /** WorkerLog */
+        WorkerLog: {
+            timestamp: string;
+            level: components["schemas"]["Level"];
+            role: string;
+            host: string;
+            pid: number;
+            message: string;
+            fields: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * WorkerLogsPage
+         * @description The latest first.
+         */
+        WorkerLogsPage: {
+            data: components["schemas"]["WorkerLog"][];
             nextCursor: string | null;
         };
         /**
@@ -2623,19 +3725,13 @@ export interface operations {
             content: {
                 /**
                  * @example [
-                 *       {
-                 *         "url": null
-                 *       }
+                 *       "https://example.com/"
                  *     ]
                  */
                 "application/json": (string | {
                     url: string;
                 })[];
-                /**
-                 * @example {
-                 *       "url": null
-                 *     }
-                 */
+                /** @example https://example.com/ */
                 "application/x-ndjson": string | {
                     url: string;
                 };
@@ -2720,18 +3816,20 @@ export interface operations {
     list_records: {
         parameters: {
             query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description `nextCursor` of the page before, unchanged */
-                cursor?: string;
+                /** @description createdAt: the oldest first */
+                sort?: "createdAt" | "-createdAt";
                 status?: components["schemas"]["Status"];
                 host?: string;
-                /** @description Words of the URL, in a row; a star at the end: any ending */
+                /** @description Beginnings of words of the URL */
                 q?: string;
                 /** @description Created then or later */
                 from?: string;
                 /** @description Created before */
                 to?: string;
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -2883,6 +3981,190 @@ export interface operations {
             };
         };
     };
+    export_records: {
+        parameters: {
+            query?: {
+                /** @description createdAt: the oldest first */
+                sort?: "createdAt" | "-createdAt";
+                status?: components["schemas"]["Status"];
+                host?: string;
+                /** @description Beginnings of words of the URL */
+                q?: string;
+                /** @description Created then or later */
+                from?: string;
+                /** @description Created before */
+                to?: string;
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_records: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "refetch",
+                 *       "urls": [
+                 *         "https://example.com/"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkRecordsBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     count_records: {
         parameters: {
             query?: never;
@@ -2959,7 +4241,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "url": "https://example.com/jobs.xml"
+                 *       "url": "example.com/jobs"
                  *     }
                  */
                 "application/json": components["schemas"]["FeedPreviewBody"];
@@ -3051,7 +4333,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "url": "https://example.com/"
+                 *       "url": "example.com/jobs"
                  *     }
                  */
                 "application/json": components["schemas"]["WatchPreviewBody"];
@@ -3132,16 +4414,121 @@ export interface operations {
             };
         };
     };
-    list_feeds: {
+    recognise_address: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "example.com/jobs"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RecogniseBody"];
+            };
+        };
+        responses: {
+            /** @description What was found at an address; nothing is stored. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecognisedAddress"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_feeds: {
+        parameters: {
+            query?: {
+                /** @description Beginnings of words in the name, tags and URLs */
+                q?: string;
+                /** @description Only those with this tag */
+                tag?: string;
+                /** @description Only those in this state */
+                state?: components["schemas"]["ListedState"] | string;
+                /** @description -name: the other way round. No value comes last */
+                sort?: "name" | "-name" | "nextRunAt" | "-nextRunAt" | "lastRunAt" | "-lastRunAt" | "failures" | "-failures" | "createdAt" | "-createdAt";
+                /** @description Items on a page; without it, all */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
         requestBody?: never;
         responses: {
-            /** @description All feeds, by name. */
+            /** @description Feeds, in the order of `sort`. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3208,7 +4595,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "url": "https://example.com/jobs.xml"
+                 *       "url": "example.com/jobs"
                  *     }
                  */
                 "application/json": components["schemas"]["AddFeedBody"];
@@ -3258,6 +4645,256 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["FeedExists"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_feed_tags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Tags in use, in alphabetical order; at most 1,000. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TagsPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_feeds: {
+        parameters: {
+            query?: {
+                /** @description Beginnings of words in the name, tags and URLs */
+                q?: string;
+                /** @description Only those with this tag */
+                tag?: string;
+                /** @description Only those in this state */
+                state?: components["schemas"]["ListedState"] | string;
+                /** @description -name: the other way round. No value comes last */
+                sort?: "name" | "-name" | "nextRunAt" | "-nextRunAt" | "lastRunAt" | "-lastRunAt" | "failures" | "-failures" | "createdAt" | "-createdAt";
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_feeds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "tag",
+                 *       "tags": [
+                 *         "shop"
+                 *       ],
+                 *       "filter": {
+                 *         "q": "example.com"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkFeedsBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Request Entity Too Large */
@@ -3383,6 +5020,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OpmlImported"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_opml: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/x-opml": string;
+            };
+        };
+        responses: {
+            /** @description What importing an OPML document would do. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpmlPreview"];
                 };
             };
             /** @description Bad Request */
@@ -3613,7 +5337,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "url": "https://example.com/jobs.xml"
+                 *       "url": "example.com/jobs"
                  *     }
                  */
                 "application/json": components["schemas"]["EditFeedBody"];
@@ -3977,10 +5701,10 @@ export interface operations {
     list_import_logs: {
         parameters: {
             query?: {
-                page?: number;
-                limit?: number;
+                /** @description startedAt: the oldest first */
+                sort?: "startedAt" | "-startedAt";
                 status?: components["schemas"]["webloom__domain__import_run__RunStatus"] | string;
-                /** @description Part of the feed's name or URL */
+                /** @description Beginnings of words in the feed's name and URL */
                 q?: string;
                 /** @description Started then or later */
                 from?: string;
@@ -3988,6 +5712,8 @@ export interface operations {
                 to?: string;
                 /** @description Any spelling of the feed's URL */
                 sourceUrl?: string;
+                page?: number;
+                limit?: number;
             };
             header?: never;
             path?: never;
@@ -4015,6 +5741,191 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_import_logs: {
+        parameters: {
+            query?: {
+                /** @description startedAt: the oldest first */
+                sort?: "startedAt" | "-startedAt";
+                status?: components["schemas"]["webloom__domain__import_run__RunStatus"] | string;
+                /** @description Beginnings of words in the feed's name and URL */
+                q?: string;
+                /** @description Started then or later */
+                from?: string;
+                /** @description Started then or earlier; a day counts whole */
+                to?: string;
+                /** @description Any spelling of the feed's URL */
+                sourceUrl?: string;
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_imports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "retry",
+                 *       "filter": {
+                 *         "status": "failed"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkRunsBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4436,17 +6347,15 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description `nextCursor` of the page before, unchanged */
-                cursor?: string;
-                /** @description Words in a row, in title, company or location; a star at the end: any ending */
+                /** @description publishedAt: the earliest first */
+                sort?: "publishedAt" | "-publishedAt";
+                /** @description Beginnings of words in title, company and location */
                 q?: string;
                 /** @description The feed's URL, in any spelling */
                 source?: string;
-                /** @description Words of the company's name */
+                /** @description Beginnings of words of the company's name */
                 company?: string;
-                /** @description Words of the location */
+                /** @description Beginnings of words of the location */
                 location?: string;
                 /** @description false: those that left their feed */
                 open?: boolean | string;
@@ -4454,6 +6363,10 @@ export interface operations {
                 from?: string;
                 /** @description Published then or earlier; a day counts whole */
                 to?: string;
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -4468,6 +6381,92 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobsPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_jobs: {
+        parameters: {
+            query?: {
+                /** @description publishedAt: the earliest first */
+                sort?: "publishedAt" | "-publishedAt";
+                /** @description Beginnings of words in title, company and location */
+                q?: string;
+                /** @description The feed's URL, in any spelling */
+                source?: string;
+                /** @description Beginnings of words of the company's name */
+                company?: string;
+                /** @description Beginnings of words of the location */
+                location?: string;
+                /** @description false: those that left their feed */
+                open?: boolean | string;
+                /** @description Published then or later */
+                from?: string;
+                /** @description Published then or earlier; a day counts whole */
+                to?: string;
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Unauthorized */
@@ -4593,9 +6592,213 @@ export interface operations {
             };
         };
     };
+    import_watches: {
+        parameters: {
+            query?: {
+                /** @description true: leave out entries whose pages are watched already, or come earlier in the list */
+                skipKnown?: boolean;
+                /** @description true: respond with lines of JSON while it continues */
+                progress?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/plain": string;
+                "text/x-opml": string;
+                "application/zip": string;
+                /**
+                 * @example [
+                 *       "https://example.com/"
+                 *     ]
+                 */
+                "application/json": Record<string, never> | (string | Record<string, never>)[];
+            };
+        };
+        responses: {
+            /** @description Results for the entries of a list. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchesImported"];
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_watch_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "text/plain": string;
+                "text/x-opml": string;
+                "application/zip": string;
+                /**
+                 * @example [
+                 *       "https://example.com/"
+                 *     ]
+                 */
+                "application/json": Record<string, never> | (string | Record<string, never>)[];
+            };
+        };
+        responses: {
+            /** @description What importing a list would do. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WatchListPreview"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_watches: {
         parameters: {
             query?: {
+                /** @description Beginnings of words in the name, tags and URLs */
+                q?: string;
+                /** @description Only those with this tag */
+                tag?: string;
+                /** @description Only those in this state */
+                state?: components["schemas"]["ListedState"] | string;
+                /** @description -name: the other way round. No value comes last */
+                sort?: "name" | "-name" | "nextRunAt" | "-nextRunAt" | "lastRunAt" | "-lastRunAt" | "failures" | "-failures" | "createdAt" | "-createdAt";
                 /** @description Items on a page */
                 limit?: number;
                 /** @description `nextCursor` of the page before, unchanged */
@@ -4609,7 +6812,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Watches, by name. */
+            /** @description Watches, in the order of `sort`. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4676,7 +6879,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "url": "https://example.com/"
+                 *       "url": "example.com/jobs"
                  *     }
                  */
                 "application/json": components["schemas"]["AddWatchBody"];
@@ -4757,7 +6960,150 @@ export interface operations {
             };
         };
     };
-    import_watches: {
+    list_watch_tags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Tags in use, in alphabetical order; at most 1,000. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TagsPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_watches: {
+        parameters: {
+            query?: {
+                /** @description Beginnings of words in the name, tags and URLs */
+                q?: string;
+                /** @description Only those with this tag */
+                tag?: string;
+                /** @description Only those in this state */
+                state?: components["schemas"]["ListedState"] | string;
+                /** @description -name: the other way round. No value comes last */
+                sort?: "name" | "-name" | "nextRunAt" | "-nextRunAt" | "lastRunAt" | "-lastRunAt" | "failures" | "-failures" | "createdAt" | "-createdAt";
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_watches: {
         parameters: {
             query?: never;
             header?: never;
@@ -4766,19 +7112,25 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "text/plain": string;
-                "text/x-opml": string;
-                "application/json": Record<string, never> | (string | Record<string, never>)[];
+                /**
+                 * @example {
+                 *       "action": "pause",
+                 *       "filter": {
+                 *         "tag": "shop"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkWatchesBody"];
             };
         };
         responses: {
-            /** @description Results for the entries of a list. */
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WatchesImported"];
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Bad Request */
@@ -4801,6 +7153,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5010,6 +7371,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Example",
+                 *       "enabled": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["EditWatchBody"];
             };
         };
@@ -5356,7 +7723,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NoticesPage"];
+                    "application/json": components["schemas"]["NotificationsPage"];
                 };
             };
             /** @description Unauthorized */
@@ -5494,12 +7861,14 @@ export interface operations {
     list_watch_runs: {
         parameters: {
             query?: {
+                /** @description startedAt: the oldest first */
+                sort?: "startedAt" | "-startedAt";
+                jobId?: string;
+                status?: components["schemas"]["webloom__domain__watch__RunStatus"] | string;
                 /** @description Items on a page */
                 limit?: number;
                 /** @description `nextCursor` of the page before, unchanged */
                 cursor?: string;
-                jobId?: string;
-                status?: components["schemas"]["webloom__domain__watch__RunStatus"] | string;
             };
             header?: never;
             path?: never;
@@ -5507,13 +7876,87 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Runs, the latest first. */
+            /** @description Runs, the latest first. Go on while `nextCursor` is given: a page under two filters can be */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["JobRunsPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_watch_runs: {
+        parameters: {
+            query?: {
+                /** @description startedAt: the oldest first */
+                sort?: "startedAt" | "-startedAt";
+                jobId?: string;
+                status?: components["schemas"]["webloom__domain__watch__RunStatus"] | string;
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Unauthorized */
@@ -5715,11 +8158,12 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "jobId": null,
+                 *       "jobId": "prices",
                  *       "url": "https://example.com/"
                  *     }
                  */
                 "application/json": {
+                    /** @example prices */
                     jobId: string | number;
                     /**
                      * Format: http-url
@@ -5727,6 +8171,7 @@ export interface operations {
                      */
                     url: string;
                 } | {
+                    /** @example prices */
                     jobId: string | number;
                     /**
                      * Format: http-url
@@ -5814,19 +8259,21 @@ export interface operations {
     list_pages: {
         parameters: {
             query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description `nextCursor` of the page before, unchanged */
-                cursor?: string;
+                /** @description lastUpdated: the earliest first, before it those without one */
+                sort?: "lastUpdated" | "-lastUpdated";
                 jobId?: string;
                 url?: string;
-                /** @description In URL or title */
+                /** @description Beginnings of words in the URL and the title */
                 q?: string;
                 /** @description Of the classification */
                 type?: string;
                 outcome?: components["schemas"]["Outcome"] | string;
                 /** @description Milliseconds since 1970 */
                 changedSince?: number | string;
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5841,6 +8288,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PagesPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_pages: {
+        parameters: {
+            query?: {
+                /** @description lastUpdated: the earliest first, before it those without one */
+                sort?: "lastUpdated" | "-lastUpdated";
+                jobId?: string;
+                url?: string;
+                /** @description Beginnings of words in the URL and the title */
+                q?: string;
+                /** @description Of the classification */
+                type?: string;
+                outcome?: components["schemas"]["Outcome"] | string;
+                /** @description Milliseconds since 1970 */
+                changedSince?: number | string;
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description Unauthorized */
@@ -6275,6 +8803,77 @@ export interface operations {
             };
         };
     };
+    get_price_curve: {
+        parameters: {
+            query: {
+                jobId: string;
+                /** @description Percent-encoded */
+                url: string;
+                /** @description Milliseconds since 1970 */
+                since?: number | string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The prices of a page over time, in the latest currency. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PriceCurveResponse"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_storage: {
         parameters: {
             query?: never;
@@ -6408,6 +9007,8 @@ export interface operations {
     list_dead_letters: {
         parameters: {
             query?: {
+                /** @description Beginnings of words in the reason and the body */
+                q?: string;
                 /** @description Items on a page */
                 limit?: number;
                 /** @description `nextCursor` of the page before, unchanged */
@@ -6486,6 +9087,204 @@ export interface operations {
             };
         };
     };
+    export_dead_letters: {
+        parameters: {
+            query?: {
+                /** @description Beginnings of words in the reason and the body */
+                q?: string;
+                format?: "csv" | "ndjson";
+                /** @description Names of columns, with commas between them; without it, all */
+                columns?: string;
+            };
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "put-back",
+                 *       "filter": {
+                 *         "q": "timed out"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkDeadLettersBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     put_back_dead_letters: {
         parameters: {
             query?: never;
@@ -6497,6 +9296,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ids": [
+                 *         "4c1f"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["DeadLetterChoice"];
             };
         };
@@ -6595,6 +9401,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ids": [
+                 *         "4c1f"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["DeadLetterChoice"];
             };
         };
@@ -6682,6 +9495,538 @@ export interface operations {
             };
         };
     };
+    list_worker_logs: {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                /** @description This level and those above it */
+                level?: components["schemas"]["Level"];
+                /** @description Of such processes: up, api, worker, scheduler, storage-agent */
+                role?: string;
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The latest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerLogsPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zstd": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Insufficient Storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/zstd": string;
+            };
+        };
+        responses: {
+            /** @description What is in a backup, which is complete and undamaged. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupContents"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Insufficient Storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether a restore has begun and not ended. Until then nothing scheduled starts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestoreState"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    restore_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/zstd": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Insufficient Storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    give_up_restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_overview: {
         parameters: {
             query?: never;
@@ -6698,6 +10043,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_troubles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them, errors first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TroublesPage"];
                 };
             };
             /** @description Unauthorized */

@@ -80,15 +80,15 @@ export function keyHeaders(): Record<string, string> {
   return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
-/** What to throw for an answer that did not come, or not to its end. */
+/** The error for a response that did not arrive, or not completely. */
 function lost(error: unknown, signal: AbortSignal | null | undefined): unknown {
   const isLate = error instanceof Error && error.name === "TimeoutError";
-  if (signal?.aborted && !isLate) return error; // nobody waits for it
+  if (signal?.aborted && !isLate) return error; // the caller no longer waits for it
   noteUnreachable();
   return new Unreachable();
 }
 
-/** The plain way: sends, and tells apart what the API refused from an API that is away. */
+/** Sends a request, and tells a refusal by the API from an API that does not respond. */
 export async function send(address: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
@@ -139,7 +139,7 @@ export const api = {
   delete: <P extends With<"delete">>(path: P, options?: Options<P, "delete">) => call("delete", path, options),
 };
 
-const FIELD = /^(urls|name|schedule|selection|thresholds|targets)(\.\w+)?: /;
+const FIELD = /^(urls|name|tags|schedule|selection|thresholds|targets)(\.\w+)?: /;
 
 /** Without the API's name for the field, which the page calls by another. */
 export function withoutField(message: string): string {

@@ -1,10 +1,10 @@
-// Files to keep. Those of the API are fetched by script, as a link carries no key.
+// Saves files. Those of the API are fetched by script, because a link carries no key.
 
 import { send } from "./api";
 
 const READ_BY_THEN_MS = 60_000; // the browser reads it after the click
 
-/** Hands it to the browser as a file of that name. */
+/** Saves data as a file of that name. */
 export function save(name: string, content: Blob) {
   const file = URL.createObjectURL(content);
   const link = document.createElement("a");
@@ -14,7 +14,7 @@ export function save(name: string, content: Blob) {
   setTimeout(() => URL.revokeObjectURL(file), READ_BY_THEN_MS);
 }
 
-/** Saves what the address answers. */
+/** Saves the response of an address. */
 export async function download(address: string, name: string) {
   save(name, await (await send(address)).blob());
 }

@@ -1,4 +1,5 @@
-// What is pressed may go away by what it did: the focus goes to what is next to it then, not to nowhere.
+// A button may disappear by what it does, such as the Remove button of a row. Then the focus goes to the control next to
+// it instead of being lost.
 
 import { useEffect } from "react";
 
@@ -10,7 +11,7 @@ export function useKeptFocus() {
     const note = ({ target }: FocusEvent) => {
       last = target instanceof Element ? { element: target, page: location.pathname } : null;
     };
-    // Who clicks beside it, or turns to another window, has left it; an element that goes away has not.
+    // A click elsewhere or another window takes the focus away from an element; its removal does not count.
     const leave = () =>
       queueMicrotask(() => {
         if (last?.element.isConnected && document.activeElement !== last.element) last = null;
@@ -36,7 +37,7 @@ export function useKeptFocus() {
   }, []);
 }
 
-/** What comes after the place where something was, or else before it, in the smallest box that has any. */
+/** The control after the place where the element was, or else the last one before it, in the smallest box with any. */
 function nextTo({ target, previousSibling }: MutationRecord): HTMLElement | undefined {
   for (let box = target instanceof Element ? target : null; box?.closest("main"); box = box.parentElement) {
     const found = [...box.querySelectorAll<HTMLElement>(FOCUSABLE)];

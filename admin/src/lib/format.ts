@@ -13,7 +13,7 @@ export function number(value: number): string {
 
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 
-/** In few characters: 10,325 is 10.3K. */
+/** A number in few characters: 10,325 is 10.3K. */
 export function short(value: number): string {
   return value < 10_000 ? number(value) : compact.format(value);
 }
@@ -23,13 +23,13 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 }
 
 export function bytes(count: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
+  const units = ["bytes", "KB", "MB", "GB", "TB"];
   let unit = 0;
-  while (count >= 999.5 && unit < units.length - 1) {
-    count /= 1000;
+  while (count >= 1024 && unit < units.length - 1) {
+    count /= 1024;
     unit += 1;
   }
-  return `${count >= 99.95 || unit === 0 ? Math.round(count) : count.toFixed(1)} ${units[unit]}`;
+  return `${Math.round(count * 10) / 10} ${units[unit]}`;
 }
 
 export function duration(ms: number): string {
@@ -43,7 +43,7 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
-/** The first moment of a day (2026-11-02) in the reader's zone, `later` days on; NaN for what is no day. */
+/** The first moment of a day (2026-11-02) in the reader's zone, `later` days on; NaN for an invalid day. */
 export function startOfDay(day: string, later: number): number {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day) ?? [];
   if (year === undefined) return NaN;
@@ -51,11 +51,29 @@ export function startOfDay(day: string, later: number): number {
   start.setFullYear(Number(year), Number(month) - 1, Number(date));
   if (start.getMonth() !== Number(month) - 1) return NaN; // 31 April, or a month 13
   start.setDate(start.getDate() + later);
-  return start.setHours(0, 0, 0, 0); // last: on a day when clocks skip midnight this is the first hour that there is
+  return start.setHours(0, 0, 0, 0); // last: on a day when clocks skip midnight this is its first hour
 }
 
 export function timeOf(moment: string | number): string {
   return shortTime.format(new Date(moment));
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const withoutYear = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+  second: "2-digit",
+});
+
+export function clockOf(moment: string | number): string {
+  return clock.format(new Date(moment));
+}
+
+/** Where a phone has no room for the year. */
+export function shortTimeOf(moment: string | number): string {
+  return withoutYear.format(new Date(moment));
 }
 
 export function exactTimeOf(moment: string | number): string {
@@ -88,7 +106,7 @@ function distance(value: number, unit: Intl.RelativeTimeFormatUnit): string {
 
 const DIGITS = { maximumFractionDigits: 6 };
 
-/** An amount with its currency; the digits are shown as they came. */
+/** An amount with its currency, with as many decimals as that one has, or more if it came with more. */
 export function money(amount: number | null | undefined, currency: string | null | undefined): string {
   if (amount === null || amount === undefined) return "–";
   try {
@@ -96,12 +114,13 @@ export function money(amount: number | null | undefined, currency: string | null
   } catch {
     // not a currency that the browser knows
   }
-  return [new Intl.NumberFormat(undefined, DIGITS).format(amount), currency]
+  const minimumFractionDigits = Number.isInteger(amount) ? 0 : 2;
+  return [new Intl.NumberFormat(undefined, { ...DIGITS, minimumFractionDigits }).format(amount), currency]
     .filter(Boolean)
     .join(" ");
 }
 
-/** A URL without what is the same everywhere, for narrow columns. */
+/** A URL without https://, www. and a last slash, for narrow columns. */
 export function shortUrl(url: string): string {
   return url.replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
 }

@@ -1,7 +1,8 @@
-// Runs of imports: which of them a page shows, and how what is heard live goes into it.
+// Import runs: which of them a page shows, and how live events change that.
 
 import { api, ApiError, type Schema } from "./api";
 import { startOfDay } from "./format";
+import { isFound } from "./search";
 
 export type ImportLog = Schema<"ImportLog">;
 export type ImportLogsPage = Schema<"ImportLogsPage">;
@@ -25,7 +26,7 @@ export type Filters = {
 
 export const NO_FILTERS: Filters = { status: "", q: "", from: "", to: "", sourceUrl: "" };
 
-/** What makes no sense in a hand-written address counts as not given. */
+/** Nonsense in a hand-written address counts as not given. */
 export function filtersIn(address: URLSearchParams): Filters {
   return {
     status: STATUSES.find((each) => each === address.get("status")) ?? "",
@@ -53,48 +54,57 @@ function span({ from, to }: Filters): { since?: number; until?: number } {
   };
 }
 
-export function loadRuns(filters: Filters, page: number, signal: AbortSignal, limit = PAGE_SIZE) {
+/** The API's query for these filters; `isTurned`: the oldest first. */
+export function queryOf(filters: Filters, isTurned = false) {
   const { since, until } = span(filters);
   const { status, q, sourceUrl } = filters;
-  const query = {
-    page,
-    limit,
+  return {
     status: status || undefined,
     q: q || undefined,
     sourceUrl: sourceUrl || undefined,
     from: since === undefined ? undefined : new Date(since).toISOString(),
     to: until === undefined ? undefined : new Date(until).toISOString(),
+    sort: isTurned ? ("startedAt" as const) : undefined,
   };
-  return api.get("/api/import-logs", { query, signal });
 }
 
-/** As the server decides it, so that a run which is heard of appears where a reload would show it. */
+export function loadRuns(
+  filters: Filters,
+  page: number,
+  signal: AbortSignal,
+  { limit = PAGE_SIZE, isTurned = false }: { limit?: number; isTurned?: boolean } = {},
+) {
+  return api.get("/api/import-logs", { query: { page, limit, ...queryOf(filters, isTurned) }, signal });
+}
+
+/** Decides as the server does, so that a run from a live event appears where a reload would show it. */
 export function fits(filters: Filters, run: ImportLog): boolean {
   const { since = -Infinity, until = Infinity } = span(filters);
   const started = Date.parse(run.startedAt);
   return (
     (!filters.status || run.status === filters.status) &&
     (!filters.sourceUrl || run.sourceUrl === filters.sourceUrl) &&
-    (!filters.q || folded(`${run.sourceName}\n${run.sourceUrl}`).includes(folded(filters.q))) &&
+    isFound(filters.q, [run.sourceName, run.sourceUrl]) &&
     started >= since &&
     started <= until
   );
-}
-
-function folded(text: string): string {
-  return text.toUpperCase().toLowerCase().replaceAll("ς", "σ"); // so that ß is ss, as on the server
 }
 
 export function laterOf<T extends ImportLog>(run: T, heard: ImportLog | undefined): T {
   return heard && Date.parse(heard.updatedAt) > Date.parse(run.updatedAt) ? { ...run, ...heard } : run;
 }
 
-/** A page that was loaded, with what was heard since. A run that has come is only shown where it
- * must be new: above the last one of the first page. */
-export function withHeard(page: ImportLogsPage, heard: Heard, filters: Filters): { rows: ImportLog[]; total: number } {
+/** A loaded page with the live events since. A run that is not on it is added only where it must be new: above the last
+ * one of the first page. If the oldest come first, that is nowhere. */
+export function withHeard(
+  page: ImportLogsPage,
+  heard: Heard,
+  filters: Filters,
+  isTurned = false,
+): { rows: ImportLog[]; total: number } {
   const kept = page.data.map((run) => laterOf(run, heard.get(run.runId))).filter((run) => fits(filters, run));
   const total = page.total - (page.data.length - kept.length);
-  if (page.page !== 1) return { rows: kept, total };
+  if (page.page !== 1 || isTurned) return { rows: kept, total };
   const known = new Set(page.data.map((run) => run.runId));
   const last = page.total > page.data.length ? page.data.at(-1) : undefined;
   const after = last ? Date.parse(last.startedAt) : -Infinity;
@@ -105,7 +115,7 @@ export function withHeard(page: ImportLogsPage, heard: Heard, filters: Filters):
   return { rows: rows.slice(0, page.limit), total: total + come.length };
 }
 
-/** Runs that were asked for: started, or under way already, which is no error. */
+/** The requested runs: those started, and those already running, which is not an error. */
 export async function runsOf(asked: Promise<{ runs: StartedRun[] }>): Promise<StartedRun[]> {
   try {
     return (await asked).runs;

@@ -1,4 +1,4 @@
-// Changes of runs as they happen.
+// Import runs, followed live.
 
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { ImportLog } from "./importLogs";
@@ -7,8 +7,8 @@ import { useEvents, type LiveEvent } from "./live";
 const MOST_HEARD = 300; // runs; the oldest news are forgotten
 const STREAM = "/api/import-logs/stream";
 
-/** The latest that was heard of each run. `onRun` is told of each change, with what was known of
- * the run before it; `onListening` when what was loaded may have changed unheard. */
+/** The latest state of each run. `onRun` gets each change with the state before it; `onListening` is called when changes
+ * may have been missed. */
 export function useHeardRuns(
   onRun: (run: ImportLog, before: ImportLog | undefined) => void,
   onListening: () => void,

@@ -1,7 +1,7 @@
 // Server-Sent Events, read by fetch so that the key goes along as a header.
 //
-// A hidden tab lets go of its stream, as a browser has few connections to one server; when it is
-// shown again it goes on from the last event that it has seen.
+// A hidden tab closes its stream, because a browser has few connections to one server. When it is shown again, it
+// continues after the last event it has seen.
 
 import { useEffect, useRef } from "react";
 import { keyHeaders } from "./api";
@@ -14,9 +14,9 @@ const SILENCE_MS = 40_000; // the server sends a heartbeat every 15 s
 
 export type LiveEvent = { event: string; data: unknown };
 
-/** Calls `onEvent` for every event of the stream, for as long as the component is there and the
- * address is not null. `onListening` is called each time from when on nothing is missed: what was
- * loaded before that may be old. */
+/** Calls `onEvent` for every event of the stream, while the component is mounted and the address is not null.
+ * `onListening` is called whenever the stream is open: events before that were missed, so data loaded earlier may be
+ * old. */
 export function useEvents(address: string | null, onEvent: (event: LiveEvent) => void, onListening?: () => void) {
   const latest = useRef({ onEvent, onListening });
   useEffect(() => {

@@ -1,13 +1,13 @@
 // Addresses as text; the hooks that read and change the one of the page are in address.ts.
 
-export type Given = Record<string, string | number | undefined | null>;
+export type Given = Record<string, string | number | string[] | undefined | null>;
 
-/** The address with parts of its query changed; what is empty is left out. */
+/** The address with parts of its query changed; what is empty is left out. A list has one part for each of its items. */
 export function changed(path: string, search: string, given: Given): string {
   const next = new URLSearchParams(search);
   for (const [name, value] of Object.entries(given)) {
-    if (value === undefined || value === null || value === "") next.delete(name);
-    else next.set(name, String(value));
+    next.delete(name);
+    for (const each of Array.isArray(value) ? value : [value ?? ""]) if (each !== "") next.append(name, String(each));
   }
   const text = next.toString();
   return text ? `${path}?${text}` : path;

@@ -1,4 +1,4 @@
-// How far an import is.
+// The progress of an import.
 
 import { bytes, counted, number } from "./format";
 import type { ImportLog } from "./importLogs";
@@ -12,7 +12,7 @@ const PHASES: Record<ImportLog["meta"]["phase"], string> = {
   finished: "Finished",
 };
 
-/** How far a run is: in batches once their number is known, before that in bytes of the feed. */
+/** A run's progress: in batches once their number is known, before that in bytes of the feed. */
 export function progressOf(run: ImportLog): { part: number | null; words: string; phase: string } {
   const { totalBatches, processedBatches, bytesRead, bytesTotal, phase } = run.meta;
   const isRunning = run.status === "running";

@@ -1,20 +1,20 @@
-// Whether the API answers. While it does not, it is asked until it does.
+// Whether the API responds. While it doesn't, it is asked until it does.
 
 import { apiAddress } from "./config";
 import { Followed, useFollowed } from "./store";
 
 const RETRY_MS = 1500;
-const answers = new Followed(true);
+const away = new Followed<number | null>(null); // since when it does not respond
 let asking: ReturnType<typeof setTimeout> | undefined;
 
 export function noteAnswered() {
   if (asking !== undefined) clearTimeout(asking);
   asking = undefined;
-  answers.set(true);
+  away.set(null);
 }
 
 export function noteUnreachable() {
-  answers.set(false);
+  away.set(away.get() ?? Date.now());
   asking ??= setTimeout(ask, RETRY_MS);
 }
 
@@ -29,13 +29,14 @@ async function ask() {
   noteAnswered();
 }
 
-export function useReachable(): boolean {
-  return useFollowed(answers, true);
+/** Since when the API has not responded; null while it does. */
+export function useAwaySince(): number | null {
+  return useFollowed(away, null);
 }
 
 /** Calls back each time the API answers again after it was away. */
 export function onReachable(callback: () => void): () => void {
-  return answers.subscribe(() => {
-    if (answers.get()) callback();
+  return away.subscribe(() => {
+    if (away.get() === null) callback();
   });
 }

@@ -1,5 +1,5 @@
-// The removal of what a page shows. From the question on the page asks for nothing of it any more:
-// the news that it is gone may come before the answer, and would only show it as missing.
+// Removing what a page shows. From the question on, the page loads nothing more of it: the event that it is gone may
+// arrive before the answer, and the page would show it as missing.
 
 import { useCallback, useState } from "react";
 

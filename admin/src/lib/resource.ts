@@ -1,4 +1,4 @@
-// Something that is loaded from the API, kept on the screen while it is loaded anew.
+// Data from the API, which stays on the screen while it is loaded again.
 
 import { useCallback, useEffect, useRef, useState } from "react";
 import { onReachable } from "./reachable";
@@ -9,16 +9,18 @@ export type Resource<T> = {
   isLoading: boolean; // for the first time, or for another key
   reload: () => void;
   change: (change: (data: T) => T) => void; // what is shown, until it is loaded again
-  show: (data: T) => void; // what came by another way, instead of what is under way
+  show: (data: T) => void; // data that came another way, instead of the request under way
 };
+
+/** The part of a resource that is needed to show it. */
+export type Shown<T> = Pick<Resource<T>, "data" | "error" | "isLoading" | "reload">;
 
 const LONGEST_MS = 30_000; // that an answer is waited for
 
 type State<T> = { key: string; data: T | undefined; error: unknown; settled: boolean };
 
-/** `key` names what is loaded: when it changes, it is loaded anew. `everyMs` loads it again and
- * again while the tab is shown. After the API was away it is loaded again by itself. A null key
- * loads nothing; while it `isHeld`, what is there stays as it is. */
+/** `key` names the data: another key loads again. `everyMs` repeats that while the tab is visible. When the API has been
+ * away, the data is loaded again by itself. A null key loads nothing; while it `isHeld`, nothing changes. */
 export function useResource<T>(
   key: string | null,
   load: (signal: AbortSignal) => Promise<T>,

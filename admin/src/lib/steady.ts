@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Resource } from "./resource";
 
-/** What was loaded for the key before stays on the screen while another is loaded, so that nothing jumps. */
+/** Data of the previous key stays on the screen while the next one is loading, so that nothing jumps. */
 export function useSteady<T>(resource: Resource<T>): Resource<T> {
   const [kept, setKept] = useState(resource.data);
   if (resource.data !== undefined && resource.data !== kept) setKept(resource.data);

@@ -10,7 +10,6 @@ export type Page = Schema<"PageResponse">;
 export type Change = Schema<"ChangeResponse">;
 export type Amount = number | string | null | undefined;
 
-const RELOAD_MS = 250; // as often as the server tells: a change is seen within half a second
 const OWN_PAGES = new Set(["new", "edit", "page", "_", ".", ".."]);
 
 /** An id may be any text: one that is the address of something else goes into the query. */
@@ -26,10 +25,10 @@ export function pagePath(jobId: string, url: string, versions: { from?: number; 
 }
 
 export function useWatchChanges(onChange: () => void) {
-  useChanges("watch", onChange, RELOAD_MS);
+  useChanges("watch", onChange);
 }
 
-/** Of titles and other texts of pages, which may be of any length. */
+/** The beginning of a page's title or other text, which may be of any length. */
 export function short(text: string, most = 160): string {
   return text.length > most ? `${cut(text, most)}…` : text;
 }
@@ -38,10 +37,19 @@ export function price(amount: Amount, currency: string | null | undefined): stri
   return money(amount === null || amount === undefined ? null : Number(amount), currency);
 }
 
+/** With its sign: "+9.11 %". */
 export function percent(value: Amount): string {
-  const amount = Number(value);
-  const text = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 }).format(Math.abs(amount));
-  return `${amount < 0 ? "−" : "+"}${text} %`;
+  return `${Number(value) < 0 ? "−" : "+"}${percentSize(value)}`;
+}
+
+export function percentSize(value: Amount): string {
+  return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 }).format(Math.abs(Number(value)))} %`;
+}
+
+/** An alert's sentence with its prices as they are shown elsewhere. What is quoted from a page stays as it is. */
+export function alertWords(alert: string): string {
+  if (!alert.startsWith("the price ")) return alert;
+  return alert.replace(/(\d+(?:\.\d+)?) ([A-Z]{3})\b/g, (_, amount: string, currency: string) => price(amount, currency));
 }
 
 const SHORTHANDS = new Map([
@@ -77,7 +85,7 @@ function everyWords(minutes: number): string {
   return `every ${counted(Math.round(minutes * 60), "second")}`;
 }
 
-/** The plain ones; the others are shown as they are. */
+/** Simple cron lines in words; the others are shown as they are. */
 function cronWords(line: string): string | null {
   const known = SHORTHANDS.get(line);
   if (known) return known;
@@ -158,12 +166,12 @@ export function changeWords(changes: Record<string, unknown>): string[] {
       [text.linesRemoved, "removed"],
       [text.linesMoved, "moved"],
     ];
-    const told = counts
+    const lines = counts
       .filter(([count]) => typeof count === "number" && count > 0)
       .map(([count, what], index) =>
         index === 0 ? `${counted(count as number, "line")} ${what}` : `${number(count as number)} ${what}`,
       );
-    if (told.length > 0) words.push(told.join(", "));
+    if (lines.length > 0) words.push(lines.join(", "));
   }
   if (words.length === 0 && changes.textChanged === true) words.push("the text changed");
   const title = object(changes.title) as Both | null;
@@ -180,8 +188,8 @@ export function changeWords(changes: Record<string, unknown>): string[] {
   return words;
 }
 
-function count(told: unknown, list: unknown): number {
-  return typeof told === "number" ? told : Array.isArray(list) ? list.length : 0;
+function count(stated: unknown, list: unknown): number {
+  return typeof stated === "number" ? stated : Array.isArray(list) ? list.length : 0;
 }
 
 function shown(value: unknown): string {

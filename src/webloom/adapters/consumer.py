@@ -1,7 +1,7 @@
 """One process's consumer of a queue, over any broker.
 
 It hands messages to the slots that wait, extends their leases until they are settled, repeats
-acknowledgements that failed, gives back what no slot waits for any more, and shuts down without
+acknowledgements that failed, gives back what no slot waits for, and shuts down without
 losing any of it. What differs between brokers is their `Source`.
 """
 
@@ -211,7 +211,7 @@ class Consumer(Generic[H]):
             self._drop(delivery)
             return
         self._warn("cannot acknowledge", error)
-        if isinstance(error, Refused):  # otherwise it would be redelivered for ever
+        if isinstance(error, Refused):  # otherwise it would be redelivered forever
             reason = f"the work was done, but the message can't be acknowledged: {error}"
             self._start(
                 self._insist(delivery, partial(self.source.dead_letter, delivery.handle, reason))
@@ -285,7 +285,7 @@ class HeldDelivery(Generic[H]):
     async def retry(self, after: float = 0.0) -> None:
         await self._consumer.settle(self, partial(self._consumer.source.retry, self.handle, after))
 
-    async def bury(self, reason: str) -> None:
+    async def dead_letter(self, reason: str) -> None:
         how = partial(self._consumer.source.dead_letter, self.handle, reason)
         await self._consumer.settle(self, how)
 

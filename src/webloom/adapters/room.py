@@ -3,7 +3,7 @@ from __future__ import annotations
 import logging
 import time
 
-from webloom.domain.errors import StoreFull
+from webloom.domain.errors import Exhausted, StoreFull
 
 log = logging.getLogger(__name__)
 
@@ -17,10 +17,10 @@ class Room:
         self.limit = limit
         self._size = 0
         self._measured_at = float("-inf")
-        self._refusal: str | None = None
+        self._refusal: Exhausted | None = None
 
     @property
-    def full(self) -> str | None:
+    def full(self) -> Exhausted | None:
         return self._refusal or self._beyond_limit()
 
     @property
@@ -48,12 +48,12 @@ class Room:
         before, self._size = self._beyond_limit(), size
         self._measured_at = time.monotonic()
         if before is None and (reason := self._beyond_limit()) is not None:
-            log.warning("the database has reached its limit", extra={"error": reason})
+            log.warning("the database has reached its limit", extra={"error": str(reason)})
 
-    def note_refusal(self, reason: str) -> None:
+    def note_refusal(self, reason: Exhausted) -> None:
         """A write was refused for lack of space."""
         if self._refusal is None:
-            log.warning("the database is full", extra={"error": reason})
+            log.warning("the database is full", extra={"error": str(reason)})
         self._refusal = reason
 
     def note_written(self) -> None:
@@ -62,11 +62,12 @@ class Room:
             log.info("the database has room again")
         self._refusal = None
 
-    def _beyond_limit(self, share: float = 1.0) -> str | None:
+    def _beyond_limit(self, share: float = 1.0) -> Exhausted | None:
         if self.limit is None or self._size < share * self.limit:
             return None
-        return (
+        return Exhausted(
             f"the database takes {self._size:,} bytes, and WEBLOOM_DATABASE_LIMIT is "
-            f"{self.limit:,}: superseded versions are being pruned; if that is not enough, remove "
-            "watches, feeds or records, or raise the limit"
+            f"{self.limit:,}",
+            "superseded versions are being pruned; if that is not enough, remove watches, feeds or "
+            "records, or raise the limit",
         )

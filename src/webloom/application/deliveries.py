@@ -9,7 +9,7 @@ import msgspec
 
 from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import QueueFull, UrlRefused
-from webloom.jitter import jitter
+from webloom.jitter import jittered
 from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Delivery, Message
 
@@ -32,7 +32,7 @@ async def request_in(
             raise UrlRefused(f"{request.url!r} is not in its normal form")
     except (msgspec.MsgspecError, UrlRefused, UnicodeError) as error:
         reason = f"not {what}: {error}"
-        await retry_until_available(lambda: delivery.bury(reason))
+        await retry_until_available(lambda: delivery.dead_letter(reason))
         return None
     return request
 
@@ -56,6 +56,6 @@ async def publish_when_room(broker: Broker, queue: str, message: Message, pause:
         try:
             await retry_until_available(lambda: broker.publish(queue, message))
         except QueueFull:
-            await asyncio.sleep(pause * (0.5 + jitter()))
+            await asyncio.sleep(jittered(pause))
         else:
             return

@@ -41,8 +41,8 @@ async def _retry(action: Callable[[], Awaitable[Result]], missing: type[Unavaila
                 return await action()
             except missing as error:
                 failures += 1
-                if exhausted := exhaustion_in(error):
-                    shortage.begin(action, str(exhausted))
+                if found := exhaustion_in(error):
+                    shortage.begin(action, found.exhausted)
                     seconds = RESOURCES_EXHAUSTED.delay(failures, jitter=jitter())
                 else:
                     seconds = SERVER_AWAY.delay(failures, jitter=jitter())

@@ -24,4 +24,5 @@ class SendHeartbeat:
 
     def complete(self, beat: Heartbeat) -> Heartbeat:
         """With what concerns the whole process, in any role."""
-        return replace(beat, refused=self.refusals(), exhausted=shortage.reason)
+        what, remedy = shortage.reason or (None, None)
+        return replace(beat, refused=self.refusals(), exhausted=what, remedy=remedy)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import time
 
+from webloom.domain.errors import Exhausted
+
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 60.0  # between two log lines; a shortage may come and go many times
@@ -15,21 +17,21 @@ QUIET_SECONDS = 60.0  # between two log lines; a shortage may come and go many t
 
 class Shortage:
     def __init__(self) -> None:
-        self._waiting: dict[object, str] = {}  # waiting work -> what is missing
+        self._waiting: dict[object, Exhausted] = {}  # waiting work -> what is missing
         self._logged_at = float("-inf")
 
     @property
-    def reason(self) -> str | None:
-        """What is missing and what to do about it; None: nothing waits."""
+    def reason(self) -> Exhausted | None:
+        """None: nothing waits."""
         return next(iter(self._waiting.values()), None)
 
-    def begin(self, work: object, reason: str) -> None:
+    def begin(self, work: object, reason: Exhausted) -> None:
         """This work has to wait. A repeat changes nothing."""
         is_new = not self._waiting
         self._waiting.setdefault(work, reason)
         if is_new and time.monotonic() - self._logged_at >= QUIET_SECONDS:
             self._logged_at = time.monotonic()
-            log.warning("waiting for resources of this machine", extra={"error": reason})
+            log.warning("waiting for resources of this machine", extra={"error": str(reason)})
 
     def end(self, work: object) -> None:
         """The work is done, or no longer wanted."""

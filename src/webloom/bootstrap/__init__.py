@@ -1,7 +1,7 @@
 """Settings -> adapters -> use cases: the only wiring there is.
 
 connections.py: open_services, open_whole, open_copy
-  +-- backends.py ---- sqlite.py, mongodb.py, brokers.py: a backend for an address
+  +-- backends.py ---- brokers.py, and a file for each store: a backend for an address
   +-- services.py ---- use_cases.py: what the entry points call
                          +-- network.py: the way out of the process
 

@@ -9,7 +9,7 @@ from webloom.adapters.sqlite.database import Database, open_database
 from webloom.bootstrap.brokers import queue_limits, server_broker
 from webloom.bootstrap.extras import extra
 from webloom.bootstrap.sqlite import sqlite_stores
-from webloom.bootstrap.stores import Stores
+from webloom.bootstrap.stores import Stores, retention
 from webloom.domain.import_run import IMPORT_QUEUE
 from webloom.domain.pipeline import Pipeline
 from webloom.parsing.backend_url import SQLITE
@@ -34,7 +34,12 @@ class Backends:
             file = await self._file(url)
             # Import batches come from a broker other than this file.
             is_fed_from_outside = self._settings.broker_urls[IMPORT_QUEUE] != url
-            return sqlite_stores(file, self._settings, durable_batches=is_fed_from_outside)
+            return sqlite_stores(
+                file,
+                retention=retention(self._settings),
+                budget=self._settings.storage_budget,
+                durable_batches=is_fed_from_outside,
+            )
         with extra("mongodb", url):
             from webloom.bootstrap.mongodb import open_mongodb_stores
         return await self._stack.enter_async_context(

@@ -26,7 +26,7 @@ from webloom.domain.pipeline import Pipeline
 from webloom.domain.politeness import HostLimits
 from webloom.parsing.backend_url import shown
 from webloom.ports.clock import Clock
-from webloom.ports.connection import BrokerLink
+from webloom.ports.connection import BrokerConnection
 from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import ALIVE_SECONDS
 from webloom.settings import Settings
@@ -44,8 +44,8 @@ async def open_services(
     of their pipelines.
 
     Raises StoreUnavailable if the embedded database can't be opened, or does not exist with
-    `must_exist`, and BackendRefused if a server refuses us. An unreachable server is retried in the
-    background."""
+    `must_exist`, and BackendRefused if a server refuses the connection. An unreachable server is
+    retried in the background."""
     clock = clock or SystemClock()
     kept_here = settings.store_url == settings.embedded_url
     if must_exist and kept_here and not settings.database.exists():
@@ -79,8 +79,8 @@ async def open_services(
                 most_bytes=0 if settings.accepts_into_the_store else settings.cache_size,
                 seconds=settings.cache_ttl,
             ),
-            broker_links=[
-                BrokerLink(
+            broker_connections=[
+                BrokerConnection(
                     connected=connected,
                     queues=[name for name, each in urls.items() if each == url],
                 )

@@ -63,14 +63,18 @@ def http_downloader(
 
 
 def page_downloader(
-    settings: Settings, refusals: RefusalLog | None = None, *, any_status: bool = False
+    settings: Settings,
+    refusals: RefusalLog | None = None,
+    *,
+    any_status: bool = False,
+    cut_at: int | None = None,  # bytes, after which the rest is left out
 ) -> HttpDownloader:
     """To be opened by `async with`."""
     limits = DownloadLimits(
         total_seconds=settings.fetch_timeout,
         stall_seconds=settings.fetch_timeout,
         min_rate=settings.min_rate,
-        max_bytes=settings.max_body,
+        max_bytes=cut_at or settings.max_body,
         connections=settings.watch_concurrency,
     )
     return HttpDownloader(
@@ -78,6 +82,7 @@ def page_downloader(
         refusals=refusals,
         accept=PAGES,
         any_status=any_status,
+        may_cut=cut_at is not None,
         limits=limits,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,18 +11,26 @@ from webloom.adapters.notify.targets import check_target
 from webloom.adapters.refusal_log import RefusalLog
 from webloom.application.dead_letters import DeadLetters
 from webloom.application.host_turns import HostTurns
+from webloom.application.imports.bulk_feeds import BulkFeeds
+from webloom.application.imports.bulk_runs import BulkRuns
 from webloom.application.imports.clear_spool import ClearSpool
+from webloom.application.imports.import_outlines import ImportOutlines
 from webloom.application.imports.manage_feeds import ManageFeeds
 from webloom.application.imports.start_import import StartImport
 from webloom.application.imports.store_batch import StoreBatch
-from webloom.application.inventory.check_url import check_url
+from webloom.application.inventory.bulk_records import BulkRecords
+from webloom.application.inventory.check_url import check_address, check_url
 from webloom.application.inventory.fetch_url import FetchUrl
 from webloom.application.inventory.invalidate_url import InvalidateUrl
 from webloom.application.inventory.look_up_url import LookUpUrl
 from webloom.application.inventory.recent_records import RecentRecords
 from webloom.application.inventory.requeue_forgotten import RequeueForgotten
 from webloom.application.inventory.submit_url import SubmitUrl
+from webloom.application.move.dump import MakeDump
+from webloom.application.move.restore import Restore
 from webloom.application.send_heartbeat import SendHeartbeat
+from webloom.application.watch.bulk_watches import BulkWatches
+from webloom.application.watch.import_watches import ImportWatches
 from webloom.application.watch.manage_watches import ManageWatches
 from webloom.application.watch.publish_events import STORE_SECONDS, FindMaintained, PublishEvents
 from webloom.application.watch.run_watches import StartRun
@@ -31,10 +39,11 @@ from webloom.bootstrap.stores import Stores
 from webloom.domain.import_run import ImportRun
 from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.retry import fetch_backoff
+from webloom.domain.worker_log import LogEntry
 from webloom.parsing.target_url import shown_target
 from webloom.ports.broker import Broker
 from webloom.ports.clock import Clock
-from webloom.ports.connection import BrokerLink
+from webloom.ports.connection import BrokerConnection
 from webloom.ports.fetcher import Fetcher
 from webloom.settings import Settings
 
@@ -48,7 +57,7 @@ class Services(Stores):
     refusals: RefusalLog  # of all outgoing connections of the process
     host_turns: HostTurns  # shared by everything that the process fetches
     recent_records: RecentRecords
-    broker_links: list[BrokerLink]  # the one of metadata_queue first
+    broker_connections: list[BrokerConnection]  # the one of metadata_queue first
 
     @property
     def submit_url(self) -> SubmitUrl:
@@ -79,11 +88,21 @@ class Services(Stores):
         )
 
     @property
+    def bulk_records(self) -> BulkRecords:
+        return BulkRecords(
+            records=self.records, submit=self.submit_url, invalidate=self.invalidate_url
+        )
+
+    @property
+    def bulk_runs(self) -> BulkRuns:
+        return BulkRuns(store=self.imports, start=self.start_import, clock=self.clock)
+
+    @property
     def manage_feeds(self) -> ManageFeeds:
         return ManageFeeds(
             store=self.imports.feeds,
             clock=self.clock,
-            check=partial(check_url, policy=self.policy),
+            check=partial(check_address, policy=self.policy),
             usual_minutes=self.settings.import_interval_minutes,
         )
 
@@ -94,6 +113,13 @@ class Services(Stores):
             clock=self.clock,
             batch_size=self.settings.batch_size,
             concurrency=self.settings.import_concurrency,
+            is_restoring=self.restore.is_unfinished,
+        )
+
+    @property
+    def bulk_feeds(self) -> BulkFeeds:
+        return BulkFeeds(
+            store=self.imports.feeds, manage=self.manage_feeds, start=self.start_import
         )
 
     @property
@@ -119,15 +145,40 @@ class Services(Stores):
             pages=self.pages,
             clock=self.clock,
             cron=next_match,
-            check=partial(check_url, policy=self.policy),
+            check=partial(check_address, policy=self.policy),
             check_target=check_target,
             shown_target=shown_target,
             usual_minutes=self.settings.watch_interval_minutes,
         )
 
     @property
+    def import_outlines(self) -> ImportOutlines:
+        return ImportOutlines(manage=self.manage_feeds)
+
+    @property
+    def import_watches(self) -> ImportWatches:
+        return ImportWatches(manage=self.manage_watches)
+
+    @property
     def start_watch(self) -> StartRun:
         return StartRun(watches=self.watches, runs=self.watch_runs)
+
+    @property
+    def bulk_watches(self) -> BulkWatches:
+        return BulkWatches(
+            store=self.watches,
+            pages=self.pages,
+            manage=self.manage_watches,
+            start=self.start_watch,
+        )
+
+    @property
+    def make_dump(self) -> MakeDump:
+        return MakeDump(store=self.whole)
+
+    @property
+    def restore(self) -> Restore:
+        return Restore(store=self.whole, lock=self.lock, clock=self.clock)
 
     @property
     def publish_events(self) -> PublishEvents:
@@ -143,12 +194,20 @@ class Services(Stores):
         )
 
     @property
-    def prune_pages(self) -> Callable[[], Awaitable[int]]:
+    def prune_pages(self) -> Callable[..., Awaitable[int]]:
         return self.page_storage.prune
+
+    @property
+    def make_searchable(self) -> Callable[[], Awaitable[int]]:
+        return self.list_upkeep.make_searchable
 
     @property
     def dead_letters(self) -> DeadLetters:
         return DeadLetters(broker=self.broker)
+
+    @property
+    def store_logs(self) -> Callable[[Sequence[LogEntry]], Awaitable[None]]:
+        return self.worker_logs.add
 
     @property
     def send_heartbeat(self) -> SendHeartbeat:

@@ -9,15 +9,19 @@ from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
 from webloom.ports.inventory_store import InventoryStore
+from webloom.ports.list_upkeep import ListUpkeep
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
 from webloom.ports.page_history import PageHistory
 from webloom.ports.page_storage import PageStorage
 from webloom.ports.pages import Pages
+from webloom.ports.record_listing import RecordListing
 from webloom.ports.revisions import Revisions
 from webloom.ports.room import DatabaseSizes, Room
+from webloom.ports.watch_run_listing import WatchRunListing
 from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
+from webloom.ports.worker_logs import WorkerLogs
 from webloom.settings import Settings
 
 
@@ -26,6 +30,7 @@ class Stores:
     """What a backend stores, one port per aggregate."""
 
     store: InventoryStore
+    records: RecordListing
     imports: Imports
     pages: Pages
     page_history: PageHistory
@@ -33,14 +38,17 @@ class Stores:
     change_alerts: ChangeAlerts
     watches: Watches
     watch_runs: WatchRuns
+    watch_run_listing: WatchRunListing
     notifications: Notifications
     whole: WholeStore
     heartbeats: Heartbeats
+    worker_logs: WorkerLogs
     revisions: Revisions
     lock: Locks
-    store_link: Connected
+    store_connection: Connected
     room: Room
     sizes: DatabaseSizes
+    list_upkeep: ListUpkeep
 
 
 def retention(settings: Settings) -> Retention:
@@ -49,4 +57,5 @@ def retention(settings: Settings) -> Retention:
         change_logs=settings.keep_changes_days,
         job_runs=settings.keep_runs_days,
         prices=settings.keep_prices_days,
+        worker_logs=settings.keep_logs_days,
     )

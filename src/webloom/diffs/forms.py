@@ -24,7 +24,7 @@ _GUTTER = 3
 def unified_lines(
     diff: TextDiff, *, old_name: str, new_name: str, shown: Shown = str
 ) -> Iterator[Line]:
-    """The classic form: within a change, what was comes before what is. Nothing if none differs."""
+    """The classic form: in a change, old lines come before new ones. Nothing if none differs."""
     if not diff.hunks:
         return
     yield [Piece(Role.HEADING, f"--- {shown(old_name)}")]

@@ -27,5 +27,8 @@ class Backoff:
         """
         grown = min(self.base * self.factor ** min(max(failures - 1, 0), _STEPS), self.cap)
         low, high = self.jitter
-        asked = min(retry_after or 0.0, self.longest_retry_after)
-        return max(grown * (low + (high - low) * jitter), asked)
+        requested = min(retry_after or 0.0, self.longest_retry_after)
+        return max(grown * (low + (high - low) * jitter), requested)
+
+
+RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))  # to a server

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class LoggedChange(NamedTuple):
-    rank: Any  # the lowest is kept; comparable within a store
+    rank: Any  # the lowest is kept, and of equal ones the first; comparable within a store
     ts: int
     content: Any  # changes and alerts, as the store keeps them
     is_pending: bool  # its notifications are not made yet

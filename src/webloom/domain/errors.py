@@ -14,19 +14,36 @@ WebloomError
 │   └── ResourcesExhausted   this machine has run out of descriptors, ports, processes or memory
 ├── AttemptFailed            says whether to try again
 │   ├── FetchFailed          a fetch ended without a usable response
+│   │   └── NotConnected     there is no connection to the host on that port, or not a secure one
 │   └── NotSent              a notification was not delivered
 ├── FeedRefused              a feed's settings are wrong; names the setting
 ├── FeedExists               a URL is a feed already; names the feed
 ├── FeedBusy                 a feed is being imported, so this must wait
 ├── FeedUnreadable           what was fetched is not a feed, or is refused
 ├── WatchRefused             a watch's settings are wrong; names the setting
+├── EditOvertaken            it was edited since it was read
+├── BulkRefused              an action on many items is wrong for all of them
+│   └── BulkGrown            a filter finds more items than were expected
 ├── EventRefused             what was sent to `storage-agent` can't be stored
 ├── DumpRefused              a dump that can't be loaded: damaged, truncated, or something else
+├── RestoreBusy              a dump is being restored, or the restore of another has not ended
 ├── StorageFull              the budget is used up, and nothing is left to prune
 └── PageUnreadable           what was fetched can't be read as a page
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Exhausted(NamedTuple):
+    """Something has run out."""
+
+    what: str  # a clause without a capital letter and a full stop, as is the remedy
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.remedy}"
 
 
 class WebloomError(Exception):
@@ -66,7 +83,7 @@ class BrokerUnavailable(Unavailable):
 
 
 class BrokerFull(BrokerUnavailable):
-    """The text says what is full and what to do about it."""
+    """The text is that of StoreFull."""
 
 
 class StoreUnavailable(Unavailable):
@@ -74,11 +91,17 @@ class StoreUnavailable(Unavailable):
 
 
 class StoreFull(StoreUnavailable):
-    """The text says what is full and what to do about it."""
+    def __init__(self, exhausted: Exhausted) -> None:
+        super().__init__(str(exhausted))
+        self.exhausted = exhausted
 
 
 class ResourcesExhausted(Unavailable):
-    """Whatever was tried is retried later. The text says what is missing and what to do."""
+    """Whatever was tried is retried later."""
+
+    def __init__(self, exhausted: Exhausted) -> None:
+        super().__init__(str(exhausted))
+        self.exhausted = exhausted
 
 
 class AttemptFailed(WebloomError):
@@ -91,6 +114,10 @@ class AttemptFailed(WebloomError):
 
 class FetchFailed(AttemptFailed):
     """`reason` is one sentence for the person who asked for the URL."""
+
+
+class NotConnected(FetchFailed):
+    """The name was resolved and the gate had no objection. Another scheme or port may do better."""
 
 
 class NotSent(AttemptFailed):
@@ -117,6 +144,18 @@ class FeedUnreadable(WebloomError):
     """The text is one sentence for the person who added the feed."""
 
 
+class BulkRefused(WebloomError):
+    pass
+
+
+class EditOvertaken(WebloomError):
+    pass
+
+
+class BulkGrown(BulkRefused):
+    """The text is one sentence for the person who saw fewer."""
+
+
 class WatchRefused(WebloomError):
     pass
 
@@ -126,6 +165,10 @@ class EventRefused(WebloomError):
 
 
 class DumpRefused(WebloomError):
+    pass
+
+
+class RestoreBusy(WebloomError):
     pass
 
 

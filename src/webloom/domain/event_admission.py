@@ -50,13 +50,13 @@ def admitted(
     run: RunHead | None,
     now: datetime,
 ) -> StorageEvent:
-    """The event to store. `url` is its normalised URL; `maintained` are those of its job; `run` is
-    its run. Raises EventRefused.
+    """The event to store. `url` is its normalised URL; `maintained` are those of its watch; `run`
+    is its run. Raises EventRefused.
 
     An event without an origin in a run of its watch comes from a worker of an earlier version. An
     event from another program does not count for such a run.
     """
-    is_in_run_of_ours = run is not None and run.watch_id == event.job_id and run.trigger != EVENTS
+    is_in_run_of_ours = run is not None and run.watch_id == event.watch_id and run.trigger != EVENTS
     if event.origin is Origin.CHECKER or (event.origin is None and is_in_run_of_ours):
         return event
     refuse_far_future(event.ts, now)

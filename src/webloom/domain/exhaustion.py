@@ -5,27 +5,27 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
-from webloom.domain.errors import ResourcesExhausted
+from webloom.domain.errors import Exhausted, ResourcesExhausted
 
-DESCRIPTORS = (
-    "this process has as many files and connections open as it may: raise its limit of open files "
-    "(`ulimit -n`, LimitNOFILE= of systemd), or lower WEBLOOM_SLOTS"
+DESCRIPTORS = Exhausted(
+    "this process has as many files and connections open as it may",
+    "raise its limit of open files (`ulimit -n`, LimitNOFILE= of systemd), or lower WEBLOOM_SLOTS",
 )
-FILES_OF_THE_MACHINE = (
-    "this machine has as many files open as its kernel allows: raise fs.file-max, or find the "
-    "program that keeps so many"
+FILES_OF_THE_MACHINE = Exhausted(
+    "this machine has as many files open as its kernel allows",
+    "raise fs.file-max, or find the program that keeps so many",
 )
-MEMORY = (
-    "this machine has no memory left for another connection or process: give it more, or stop what "
-    "uses it"
+MEMORY = Exhausted(
+    "this machine has no memory left for another connection or process",
+    "give it more, or stop what uses it",
 )
-PORTS = (
-    "this machine has no local port left for another connection: raise "
-    "net.ipv4.ip_local_port_range, or lower WEBLOOM_SLOTS"
+PORTS = Exhausted(
+    "this machine has no local port left for another connection",
+    "raise net.ipv4.ip_local_port_range, or lower WEBLOOM_SLOTS",
 )
-PROCESSES = (
-    "this user or machine has as many processes and threads as it may: raise that limit "
-    "(`ulimit -u`, TasksMax= of systemd)"
+PROCESSES = Exhausted(
+    "this user or machine has as many processes and threads as it may",
+    "raise that limit (`ulimit -u`, TasksMax= of systemd)",
 )
 
 _BY_NUMBER = {

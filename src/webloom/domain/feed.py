@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from webloom.domain.import_run import RunStatus
 from webloom.domain.schedule import next_due
+from webloom.domain.search import searchable
 
 AUTO = "auto"
 
@@ -24,10 +25,15 @@ class FeedConfig:
     mapping: dict[str, str] = field(default_factory=dict)  # field of a posting: path in the item
     close_missing: bool = False  # the feed lists every open posting: close all others
     moved_to: str | None = None  # normalised; where it is fetched now. None: from its URL
+    tags: list[str] = field(default_factory=list)  # as `checked_tags` makes them
 
     @property
     def fetch_url(self) -> str:
         return self.moved_to or self.url
+
+    @property
+    def searchable(self) -> str:
+        return searchable([self.name, *self.tags, self.fetch_url, self.url])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,7 @@ IMPORT_QUEUE = "import-feed"
 IMPORT_BATCH = "IMPORT_FEED_BATCH"  # what a message of that queue is called
 MOST_FAILURES = 100  # listed in a run; all are counted
 MOST_REASONS = 50
+OTHER_REASONS = "other reasons"
 LONGEST_SAMPLE = 500
 NEVER_STORED = "fetched, but never stored"
 
@@ -243,6 +244,6 @@ def merged_reasons(kept: dict[str, int], more: dict[str, int]) -> dict[str, int]
     """Reasons beyond MOST_REASONS are counted together."""
     merged = dict(kept)
     for reason, times in more.items():
-        name = reason if reason in merged or len(merged) < MOST_REASONS else "other reasons"
+        name = reason if reason in merged or len(merged) < MOST_REASONS else OTHER_REASONS
         merged[name] = merged.get(name, 0) + times
     return merged

@@ -16,7 +16,7 @@ producer has ended it for Webloom too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import lt
@@ -26,6 +26,7 @@ from webloom.domain import lease as leases
 from webloom.domain.feed import Feed, FeedConfig, LastFetch, failures_after
 from webloom.domain.import_run import (
     NOTHING,
+    OTHER_REASONS,
     Counts,
     Failure,
     ImportRun,
@@ -166,13 +167,16 @@ def _completed(feed: FeedState, run: MaybeRun) -> tuple[FeedState, MaybeRun]:
 def edited(
     state: FeedState, config: FeedConfig, *, next_run_at: datetime | None, now: datetime
 ) -> FeedState:
-    """`config` comes from `decide_edit`. The next fetch is unconditional."""
+    """`config` comes from `decide_edit`. The next fetch is unconditional, unless only tags are
+    others."""
+    before = state.feed.config
+    are_only_tags = config != before and replace(config, tags=before.tags) == before
     feed = replace(
         state.feed,
         config=config,
         next_run_at=next_run_at,
         updated_at=now,
-        last_fetch=LastFetch(),
+        last_fetch=state.feed.last_fetch if are_only_tags else LastFetch(),
     )
     return replace(state, feed=feed, revision=state.revision + 1)
 
@@ -293,6 +297,11 @@ def note(run: MaybeRun, event: Note, now: Now) -> tuple[MaybeRun, ImportRun | No
     return _updated(run, new, now)
 
 
+def may_have_batches(reading: Reading) -> bool:
+    """No batch of a run is published before its feed is fetched and the body's hash recorded."""
+    return reading.phase is not Phase.FETCHING or reading.content_hash is not None
+
+
 def cancel(run: MaybeRun, event: None, now: Now) -> tuple[MaybeRun, ImportRun | None]:
     if run is None:
         return None, None
@@ -361,8 +370,12 @@ def _ended(run: RunState, event: End, now: Now) -> RunState:
 
 
 def misses_batches(run: ImportRun) -> bool:
-    """Whether a batch may have arrived while the end of the run was written."""
-    return not run.reading.all_published or run.processed_batches < run.reading.published
+    """Whether a batch may have arrived while the end of the run was written. None has if the run
+    ended before it recorded the hash of the feed's body (`may_have_batches`)."""
+    reading = run.reading
+    if reading.content_hash is None and reading.published == 0:
+        return False
+    return not reading.all_published or run.processed_batches < reading.published
 
 
 class Settle(NamedTuple):
@@ -439,3 +452,10 @@ def reasons_of(failures: Sequence[Failure], failed: int) -> dict[str, int]:
         last = failures[-1].reason if failures else NOT_HANDLED
         reasons = merged_reasons(reasons, {last: rest})
     return reasons
+
+
+def reasons_of_run(most_frequent: Mapping[str, int], failed: int) -> dict[str, int]:
+    """By reason, of at most MOST_REASONS; what failed for others is counted together."""
+    reasons = dict(most_frequent)
+    rest = failed - sum(reasons.values())
+    return merged_reasons(reasons, {OTHER_REASONS: rest}) if rest else reasons

@@ -69,6 +69,9 @@ class Metadata:
     final_url: str | None = None
 
 
+METADATA = tuple(each.name for each in fields(Metadata))  # what stores keep and exports show
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Processing:
     retry_count: int = 0  # attempts of the latest request that failed and could be repeated
@@ -101,7 +104,7 @@ class LargeSource(Record):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Received:
+class Received(Metadata):
     """A response as the fetcher saw it, ready to be stored."""
 
     status_code: int
@@ -111,6 +114,10 @@ class Received:
     final_url: str
     details: Mapping[str, Any]  # becomes additional_details
     retry_after: float | None = None  # seconds that the server asked us to wait
+
+    @property
+    def metadata(self) -> Metadata:
+        return Metadata(**{name: getattr(self, name) for name in METADATA})
 
 
 class Attempt(NamedTuple):

@@ -15,10 +15,14 @@ def acquired(lease: Lease | None, owner: str, *, now: float, until: float) -> Le
     """The lease of `owner`; None while another owner holds it."""
     if lease is None:
         return Lease(owner, 1, until)
-    is_held = lease.until > now
-    if is_held and lease.owner != owner:
+    held = is_held(lease, now=now)
+    if held and lease.owner != owner:
         return None
-    return Lease(owner, lease.token if is_held else lease.token + 1, until)
+    return Lease(owner, lease.token if held else lease.token + 1, until)
+
+
+def is_held(lease: Lease | None, *, now: float) -> bool:
+    return lease is not None and lease.until > now
 
 
 def released(lease: Lease | None, owner: str) -> Lease | None:

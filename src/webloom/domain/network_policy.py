@@ -100,9 +100,15 @@ _SERVICE_PORTS = (
     " 10255 10256 11211 15672 25672 26379 27017 27018 27019 28015 33060 50000 61613 61616"
 )
 _REFUSED_PORTS = frozenset(int(port) for port in f"{_FETCH_BAD_PORTS} {_SERVICE_PORTS}".split())
-_NO_WEB_PORT = (
-    "belongs to a service that does not expect web requests; "
-    f"{SETTING} can name exactly that address and port to allow it"
+
+
+def operator_can_allow(what: str) -> str:
+    """A part of a sentence. Forms show it, so it says who has the setting."""
+    return f"the operator of this installation can allow {what} in the setting {SETTING}"
+
+
+_NO_WEB_PORT = "belongs to a service that does not expect web requests; " + operator_can_allow(
+    "exactly that address and port"
 )
 
 
@@ -130,7 +136,7 @@ def refusal_of_name(host: str, port: int) -> str:
         return f"port {port} of {host} {_NO_WEB_PORT}"
     return (
         f"{host} leads to an address that Webloom does not connect to; the log says which and why, "
-        f"and whether {SETTING} can allow it"
+        f"and whether {operator_can_allow('it')}"
     )
 
 
@@ -216,7 +222,9 @@ class NetworkPolicy:
         target = _unwrap(ip_address(address))
         if any(self.denied.holds(each, port) for each in (target, *_carried(target))):
             return Refusal(
-                reason=RefusalReason.DENIED, detail=f"{target} port {port} is in {DENY_SETTING}"
+                reason=RefusalReason.DENIED,
+                detail=f"{target} port {port} is refused by the operator of this installation, in "
+                f"the setting {DENY_SETTING}",
             )
         if (target, port) in self.allowed.endpoints:
             return None
@@ -226,13 +234,13 @@ class NetworkPolicy:
                 reason=(
                     RefusalReason.METADATA if kind == _METADATA_KIND else RefusalReason.NOT_PUBLIC
                 ),
-                detail=f"{target} is {kind}; {SETTING} can name it to allow it",
+                detail=f"{target} is {kind}; {operator_can_allow('it')}",
             )
         if self._is_own_api(target, port, public=kind is None):
             return Refusal(
                 reason=RefusalReason.OWN,
                 detail=f"{target} port {port} is Webloom's own API; "
-                f"{SETTING} can name exactly that address and port to allow it",
+                + operator_can_allow("exactly that address and port"),
             )
         if not self._names_this_machine(target) and (
             target.is_unspecified
@@ -241,8 +249,8 @@ class NetworkPolicy:
         ):
             return Refusal(
                 reason=RefusalReason.OWN,
-                detail=f"{target} is an address of this machine; {SETTING} can name exactly that "
-                "address, or with its port, to allow it",
+                detail=f"{target} is an address of this machine; "
+                + operator_can_allow("exactly that address, or with its port,"),
             )
         if port in _REFUSED_PORTS:
             return Refusal(

@@ -17,13 +17,13 @@ class PageType(StrEnum):
     FORUM = "forum"
     DOCUMENTATION = "documentation"
     LOGIN = "login"
-    BLOCKED = "blocked"  # a wall in front of the page: a captcha, a bot check, a refusal
+    BLOCKED = "blocked"  # a wall instead of the page: a captcha, a bot check, a refusal
     ERROR = "error"  # the site says that it has no such page, or is broken
     OTHER = "other"
 
     @property
     def is_content(self) -> bool:
-        """Whether what is there is the page that was asked for."""
+        """Whether it is the page that was requested."""
         return self not in (PageType.BLOCKED, PageType.ERROR)
 
 
@@ -36,7 +36,8 @@ class Classification:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """What of a page counts. A selector is CSS; XPath where it begins with `/`, `(`, `xpath:`."""
+    """Which part of a page counts. A selector is CSS, or XPath if it begins with `/`, `(` or
+    `xpath:`."""
 
     keep: list[str] = field(default_factory=list)  # none: the main text
     drop: list[str] = field(default_factory=list)

@@ -27,7 +27,7 @@ class Validators:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checked:
-    job_id: str
+    watch_id: str
     url: str
     run_id: str
     at: datetime
@@ -51,7 +51,7 @@ def check_of(event: StorageEvent) -> Checked:
             body_hash=event.validators.get("bodyHash"),
         )
     return Checked(
-        job_id=event.job_id,
+        watch_id=event.watch_id,
         url=event.url,
         run_id=event.run_id or "",
         at=moment_of(event.ts),

@@ -25,7 +25,7 @@ from webloom.domain.inventory import (
     Status,
 )
 
-Begun = Attempt | Busy | AlreadyDone | GiveUp
+BeginResult = Attempt | Busy | AlreadyDone | GiveUp
 
 # For what an assumed state does not tell: no record has them, so what a decision sets is a change.
 UNKNOWN_NUMBER = -1
@@ -74,6 +74,9 @@ class RequestState(NamedTuple):
     def waits_for(self) -> float | None:
         """Seconds until the retry is due."""
         return None if self.retry_due is None else self.retry_due - self.as_of
+
+
+TOMBSTONE_SECONDS = 3600
 
 
 class Tombstone(NamedTuple):
@@ -174,7 +177,7 @@ def assume_settled(event: NotedRequest, now: Now) -> Assumption:
     return Assumption(state, {"token": token}, ("request_id", "lease_until", "retry_due"))
 
 
-def begin_attempt(state: Known, event: BeginAttempt, now: Now) -> tuple[RequestState, Begun]:
+def begin_attempt(state: Known, event: BeginAttempt, now: Now) -> tuple[RequestState, BeginResult]:
     """May an attempt for this request begin now?
 
     A background refresh leaves the record as its readers see it.
@@ -269,7 +272,7 @@ def assume_waiting(event: BeginAttempt, now: Now) -> Assumption | None:
     )
 
 
-def resume_attempt(state: RequestState, event: BeginAttempt, now: Now) -> tuple[Known, Begun]:
+def resume_attempt(state: RequestState, event: BeginAttempt, now: Now) -> tuple[Known, BeginResult]:
     """As `begin_attempt`, for the caller who began the last attempt and got no answer."""
     if state.lease_until is None:
         return begin_attempt(state, event, now)

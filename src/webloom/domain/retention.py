@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import NamedTuple, TypeVar
 
 from webloom.domain.errors import StorageFull
+
+Moment = TypeVar("Moment", int, datetime)  # as a store keeps it
 
 PRUNED_TO = 0.9  # of the budget
 _LEAST_RELIEF = 1 << 20  # bytes
@@ -19,11 +24,22 @@ class Retention:
     change_logs: float = 30.0
     job_runs: float = 14.0
     prices: float = 90.0
+    worker_logs: float = 3.0
+
+    @property
+    def kept_runs(self) -> timedelta:
+        return timedelta(days=self.job_runs)
 
     @property
     def emptied_versions(self) -> float:
-        """Versions that have lost their content, by which repeated events are recognised."""
+        """Versions without their content, whose events change nothing when they come again."""
         return max(1.0, self.prices, self.change_logs)
+
+
+def outlives(expires: Moment | None, newer: Moment | None) -> bool:
+    """Whether a superseded version can't be a delta against the next newer one, as that goes first
+    or at the same time: they may have been loaded from a dump. None: it does not expire."""
+    return expires is not None and newer is not None and expires >= newer
 
 
 class PruneGoal(NamedTuple):
@@ -31,6 +47,22 @@ class PruneGoal(NamedTuple):
 
     bytes: int
     pending: int  # the same for change logs with pending notifications, which go last
+
+
+class Prunable(Enum):
+    """Superseded data, in the order in which it goes. Of each, what expires first goes first."""
+
+    CONTENTS = "contents"  # of versions
+    CHANGE_LOGS = "change logs"
+    PRICES = "price records"
+    EMPTIED_VERSIONS = "versions without content and change log"
+    PENDING_CHANGE_LOGS = "change logs with pending notifications"
+
+
+def prune_steps(goal: PruneGoal) -> Iterator[tuple[Prunable, int]]:
+    """What goes, one after the other, each until no more bytes are used than that."""
+    for each in Prunable:
+        yield each, goal.pending if each is Prunable.PENDING_CHANGE_LOGS else goal.bytes
 
 
 def prune_goal(

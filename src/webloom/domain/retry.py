@@ -20,6 +20,11 @@ def fetch_backoff(first_delay: float) -> Backoff:
     )
 
 
+def is_retryable(status: int) -> bool:
+    """Whether the server may answer otherwise soon."""
+    return status == 429 or status >= 500
+
+
 def decide_outcome(
     result: Received | FetchFailed, *, retry_count: int, backoff: Backoff, jitter: float
 ) -> Outcome:
@@ -33,7 +38,7 @@ def decide_outcome(
         return Completed(received=received)
     else:
         reason = f"the server answered {received.status_code}"
-        retryable = received.status_code == 429 or received.status_code >= 500
+        retryable = is_retryable(received.status_code)
         retry_after = received.retry_after
     if not retryable:
         return Failed(reason=reason, retry_count=retry_count, received=received)

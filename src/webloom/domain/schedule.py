@@ -12,6 +12,7 @@ SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 525_600.0
 MOST_JITTER = 300.0  # seconds
 LONGEST_BACKOFF = timedelta(hours=24)
 LONGEST_CRON = 200
+MANY_FAILURES = 100  # in a row; more do not delay the next run further
 
 # (expression, time zone, after) -> the next time that matches, in UTC: the port `Cron`.
 NextMatch = Callable[[str, str, datetime], datetime]
@@ -22,6 +23,12 @@ class Schedule:
     every_minutes: float | None = None
     cron: str | None = None  # five fields; either this or `every_minutes`
     time_zone: str = "UTC"  # for `cron`
+
+    @property
+    def words(self) -> str:
+        if self.cron is not None:
+            return f"{self.cron} {self.time_zone}"
+        return f"every {self.every_minutes:g} min"
 
     def refuse_bad(self, next_match: NextMatch) -> None:
         """Raises ValueError, whose text says what is wrong."""
@@ -61,3 +68,9 @@ def next_due(
     backoff = Backoff(base=interval.total_seconds(), cap=longest, longest_retry_after=longest)
     wait = backoff.delay(failures + 1, retry_after=retry_after)
     return now + timedelta(seconds=wait + jitter * min(wait / 10, MOST_JITTER))
+
+
+def restored_due(before: datetime, now: datetime, *, latest: datetime | None) -> datetime | None:
+    """When something is due again that was due at `before`: at once if that has passed meanwhile.
+    `latest` is the time after MANY_FAILURES; None: it is paused."""
+    return None if latest is None else max(now, min(before, latest))

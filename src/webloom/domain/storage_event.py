@@ -1,21 +1,23 @@
 """What a page was like at one moment, on its way into the store; and how versions are numbered.
 
 Events of a page come twice, late, and in any order. What is stored depends on which events there
-were, and not on when they came: versions stand in the order of `place`, and each has the number
-that its sender gave it, or the next one that is free where that number was taken.
+were, not on when they arrived: versions are in the order of `place`, and each has the number that
+its sender gave it, or the next free one if that number was taken.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from webloom.domain.watch import RunStatus
+
+Version = TypeVar("Version")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNTIMED = 1 << 62  # any time is lower
@@ -29,7 +31,7 @@ class Origin(StrEnum):
 
 
 class Place(NamedTuple):
-    """Where a version stands among those of its page."""
+    """The position of a version among those of its page."""
 
     ts: int
     claimed: int
@@ -53,7 +55,7 @@ class EventPrice:
 class StorageEvent:
     """A message of `storage-agent`. What its sender left out is computed, or None."""
 
-    job_id: str
+    watch_id: str
     url: str
     snapshot_hash: str
     ts: int  # milliseconds since 1970
@@ -77,8 +79,13 @@ class StorageEvent:
         return Place(self.ts, self.claimed, self.snapshot_hash)
 
     @property
+    def has_version(self) -> bool:
+        """Whether it has content, or a change log, which needs a number."""
+        return self.parsed is not None or self.is_change
+
+    @property
     def rank(self) -> int:
-        """Of events that bring one version, the lowest decides its place, content and change."""
+        """Of events that bring one version, the lowest decides its place and its change."""
         return self.ts if self.has_ts else _UNTIMED
 
     @property
@@ -86,7 +93,7 @@ class StorageEvent:
         """The same for all events of one version. Without a number, the time tells two visits with
         the same content apart."""
         stamp = self.ts if self.claimed == 0 and self.has_ts else ""
-        return digest(self.job_id, self.url, str(self.claimed), self.snapshot_hash, str(stamp))
+        return digest(self.watch_id, self.url, str(self.claimed), self.snapshot_hash, str(stamp))
 
     @property
     def price_key(self) -> str:
@@ -95,28 +102,26 @@ class StorageEvent:
         assert self.price is not None  # noqa: S101 - asked for events with a price only
         by_version = not self.has_ts or (self.run_id is not None and self.claimed > 0)
         stamp = f"version {self.claimed}" if by_version else self.ts
-        return digest(self.job_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
-
-    @property
-    def price_rank(self) -> tuple[int, str, str, str]:
-        """Of events that bring one price record, the lowest is kept."""
-        assert self.price is not None  # noqa: S101 - as above
-        percent = self.price.change_percent
-        shown = "None" if percent is None else f"{percent:f}"
-        return self.claimed, self.snapshot_key, str(self.price.currency), shown
+        return digest(self.watch_id, self.url, str(stamp), f"{self.price.current.normalize():f}")
 
     @property
     def counted_as(self) -> str:
         """The same for deliveries that count once. A run counts each page once."""
         if self.run_id is not None:
-            return digest(self.url)
+            return page_in_run(self.url)
         stamp = self.ts if self.has_ts else ""
         return digest(self.url, str(self.claimed), self.snapshot_hash, str(stamp))
 
     @property
     def counting_run(self) -> str:
         """The run that it counts for. Events that name none count for one run per job and day."""
-        return self.run_id or run_of_day(self.job_id, self.ts)
+        return self.run_id or run_of_day(self.watch_id, self.ts)
+
+    def needs_room(self, *, has_content: bool, has_price: bool) -> bool:
+        """Whether a full storage refuses it, by what is stored of its version and its price
+        record."""
+        is_new = self.parsed is not None and not has_content
+        return is_new or (self.price is not None and not has_price)
 
     @property
     def without_run(self) -> StorageEvent:
@@ -128,7 +133,7 @@ class StorageEvent:
     def without_content(self) -> StorageEvent:
         """As far as its run needs it."""
         return StorageEvent(
-            job_id=self.job_id,
+            watch_id=self.watch_id,
             url=self.url,
             snapshot_hash=self.snapshot_hash,
             ts=self.ts,
@@ -138,7 +143,7 @@ class StorageEvent:
 
     @property
     def opening_status(self) -> RunStatus:
-        """Of a new run that it counts for. Nobody waits for the end of a day of events."""
+        """Of a new run that it counts for. A day of events has no end to wait for."""
         return RunStatus.COMPLETED if self.run_id is None else RunStatus.IN_PROGRESS
 
 
@@ -148,10 +153,30 @@ def next_number(claimed: int, before: int) -> int:
     return max(claimed, before + 1)
 
 
+def renumbered(
+    versions: Iterable[tuple[Version, int, int]], before: int, *, can_fall: bool = False
+) -> Iterator[tuple[Version, int, int]]:
+    """The number of each version and the one that it should have. `versions` are in their order,
+    behind one with the number `before`, and have their number and the claimed one. A version that
+    is inserted lowers no number: an apparent gap was left by versions that have expired."""
+    for version, number, claimed in versions:
+        rises = can_fall or number <= before
+        before = next_number(claimed, before) if rises else number
+        yield version, number, before
+
+
 def previous_number(number: int, before: int) -> int:
     """The version that a change log compares with, if the one before has the number `before` (0: it
     is not known)."""
     return before or number - 1
+
+
+def price_rank(
+    claimed: int, version_key: str, currency: str | None, percent: Decimal | None
+) -> tuple[int, str, str, str]:
+    """Of events that bring one price record, the lowest is kept, with the time that was stored
+    first."""
+    return claimed, version_key, str(currency), "None" if percent is None else f"{percent:f}"
 
 
 def with_first_time(
@@ -162,12 +187,17 @@ def with_first_time(
     return event if event.has_ts or first is None else replace(event, ts=first)
 
 
-def run_of_day(job_id: str, ts: int) -> str:
-    return f"{job_id}:{moment_of(ts):%Y-%m-%d}"
+def run_of_day(watch_id: str, ts: int) -> str:
+    return f"{watch_id}:{moment_of(ts):%Y-%m-%d}"
 
 
-def page_key(job_id: str, url: str) -> str:
-    return digest(job_id, url)
+def page_in_run(url: str) -> str:
+    """The key under which a run counts a page."""
+    return digest(url)
+
+
+def page_key(watch_id: str, url: str) -> str:
+    return digest(watch_id, url)
 
 
 def moment_of(ts: int) -> datetime:

@@ -5,15 +5,18 @@ On the wire a watch is called a job: its id is `jobId`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from operator import add, sub
 from typing import NamedTuple
 
 from webloom.domain.errors import WatchRefused
 from webloom.domain.page import Selection
 from webloom.domain.schedule import NextMatch, Schedule, next_due
+from webloom.domain.search import searchable
 
 MOST_FAILURES = 100  # that a run shows; all are counted
 EVENTS = "events"  # the trigger of runs that consist of other programs' events
@@ -64,6 +67,11 @@ class WatchConfig:
     thresholds: Thresholds = field(default_factory=Thresholds)
     targets: list[Target] = field(default_factory=list)
     accepts_events: bool = False  # also from other programs, for its pages
+    tags: list[str] = field(default_factory=list)  # as `checked_tags` makes them
+
+    @property
+    def searchable(self) -> str:
+        return searchable([self.name, *self.tags, *self.urls])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,30 +132,24 @@ class Tally:
     changes: int = 0
     price_changes: int = 0
 
+    @classmethod
+    def of(cls, values: Iterable[int]) -> Tally:
+        processed, failed, changes, price_changes = values
+        return cls(processed=processed, failed=failed, changes=changes, price_changes=price_changes)
+
+    @property
+    def values(self) -> tuple[int, int, int, int]:
+        return self.processed, self.failed, self.changes, self.price_changes
+
     def minus(self, other: Tally) -> Tally:
-        return Tally(
-            processed=self.processed - other.processed,
-            failed=self.failed - other.failed,
-            changes=self.changes - other.changes,
-            price_changes=self.price_changes - other.price_changes,
-        )
+        return Tally.of(map(sub, self.values, other.values))
 
     def plus(self, other: Tally) -> Tally:
-        return Tally(
-            processed=self.processed + other.processed,
-            failed=self.failed + other.failed,
-            changes=self.changes + other.changes,
-            price_changes=self.price_changes + other.price_changes,
-        )
+        return Tally.of(map(add, self.values, other.values))
 
     def grown(self, other: Tally) -> Tally:
         """Counters only grow, except that of failures: a page may be read at last."""
-        return Tally(
-            processed=max(self.processed, other.processed),
-            failed=other.failed,
-            changes=max(self.changes, other.changes),
-            price_changes=max(self.price_changes, other.price_changes),
-        )
+        return replace(Tally.of(map(max, self.values, other.values)), failed=other.failed)
 
     @property
     def metrics(self) -> Metrics:
@@ -191,22 +193,12 @@ class WatchRun:
 
     @property
     def duration(self) -> timedelta:
-        return (self.finished_at or self.updated_at) - self.started_at
+        return max(timedelta(), (self.finished_at or self.updated_at) - self.started_at)
 
 
-def is_counted(job_id: str, run: RunHead | None, *, is_event: bool) -> bool:
-    """Whether a page of this job counts for its run. An event opens an unknown run. What arrives
-    after the end counts only for runs of events, which arrive in any order."""
-    if run is None:
-        return is_event
-    if run.watch_id != job_id:
-        return False
-    return run.trigger == EVENTS or run.status is RunStatus.IN_PROGRESS
-
-
-def external_config(job_id: str) -> WatchConfig:
+def external_config(watch_id: str) -> WatchConfig:
     """For a watch that is created by the first event of another program's job."""
-    return WatchConfig(name=job_id, urls=[], schedule=Schedule(every_minutes=60.0), enabled=False)
+    return WatchConfig(name=watch_id, urls=[], schedule=Schedule(every_minutes=60.0), enabled=False)
 
 
 def edited(
@@ -219,10 +211,10 @@ def edited(
     return replace(watch, config=config, updated_at=now, next_run_at=next_run_at)
 
 
-def external_watch(job_id: str, now: datetime, metrics: Metrics) -> Watch:
+def external_watch(watch_id: str, now: datetime, metrics: Metrics) -> Watch:
     return Watch(
-        watch_id=job_id,
-        config=external_config(job_id),
+        watch_id=watch_id,
+        config=external_config(watch_id),
         created_at=now,
         updated_at=now,
         next_run_at=None,
@@ -235,7 +227,7 @@ def refuse_external(watch: Watch) -> None:
     """Raises WatchRefused where Webloom does not check the pages of a watch."""
     if watch.is_external:
         raise WatchRefused(
-            f"{watch.config.name[:200]}: another program checks the pages of this job and sends "
+            f"{watch.config.name[:200]}: another program checks the pages of this watch and sends "
             "events; Webloom has nothing to check"
         )
 

@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from webloom.domain.now import Now
-from webloom.domain.storage_event import StorageEvent, moment_of
+from webloom.domain.page_check import Checked
+from webloom.domain.storage_event import StorageEvent, moment_of, page_in_run
 from webloom.domain.watch import (
     EVENTS,
     MOST_FAILURES,
@@ -24,6 +25,7 @@ from webloom.domain.watch import (
     LastRun,
     Outcome,
     PageFailure,
+    RunHead,
     RunStatus,
     Tally,
     Watch,
@@ -33,6 +35,7 @@ from webloom.domain.watch import (
 
 NOT_CHECKED = "it was not checked before the run ended"
 NOT_READ = "it could not be read"  # of a failed check without a reason
+LEDGER_KEPT = timedelta(days=2)  # longer than a run may take, or a message may wait
 
 _NOTHING = Tally()
 _BETTER = {Outcome.FAILED: 0, Outcome.UNCHANGED: 1, Outcome.CHANGED: 2}
@@ -183,6 +186,55 @@ def removed(
     return ended(active, now=now, next_run=None, expires_at=expires_at)
 
 
+# Count
+
+
+class CountedPage(NamedTuple):
+    """What a run counts: a page; the run of a day, an event."""
+
+    run_id: str
+    key: str  # a run counts each once
+    outcome: PageOutcome
+    error: str | None = None  # why its check failed
+    event: StorageEvent | None = None  # of a run of events, which it may open or close
+    is_of_events: bool = False  # its run: the watch counts along
+
+
+def counting(
+    watch_id: str, seen: StorageEvent | Checked, run: RunHead | None
+) -> CountedPage | None:
+    """What counts of a page of this watch; None: nothing. `run` is the one that it names. An event
+    opens an unknown run. What arrives after the end counts only for runs of events, which arrive in
+    any order."""
+    if isinstance(seen, StorageEvent):
+        if run is not None and run.watch_id != watch_id:
+            seen, run = seen.without_run, None
+    elif run is None or run.watch_id != watch_id:
+        return None
+    is_of_events = run is None or run.trigger == EVENTS
+    if run is not None and not is_of_events and run.status is not RunStatus.IN_PROGRESS:
+        return None
+    if isinstance(seen, StorageEvent):
+        event = seen.without_content if is_of_events else None
+        outcome, key = PageOutcome.of_event(seen), seen.counted_as
+        return CountedPage(seen.counting_run, key, outcome, None, event, is_of_events)
+    error = (seen.error or NOT_READ) if seen.outcome is Outcome.FAILED else None
+    key, outcome = page_in_run(seen.url), PageOutcome(seen.outcome)
+    return CountedPage(seen.run_id, key, outcome, error, None, is_of_events)
+
+
+def ledger_kept(keep: timedelta) -> timedelta:
+    """Of a run of events after each event, for which the run is kept as well."""
+    return max(LEDGER_KEPT, keep)
+
+
+def ledger_until(state: RunState) -> datetime | None:
+    """None: the run goes on."""
+    if state.run.trigger == EVENTS:
+        return state.expires_at
+    return state.run.finished_at and state.run.finished_at + LEDGER_KEPT
+
+
 class Counted(NamedTuple):
     """An event or a check of a run of events, which its ledger has."""
 
@@ -215,13 +267,14 @@ def with_counts(state: RunState | None, counted: Counted, now: Now) -> tuple[Run
         finished_at=None if status is RunStatus.IN_PROGRESS else last,
         tally=run.tally.grown(state.carried.plus(counted.tally)),
     )
-    return replace(state, run=run, last_event_at=last, expires_at=now.expiry + counted.keep), None
+    expires_at = now.expiry + ledger_kept(counted.keep)
+    return replace(state, run=run, last_event_at=last, expires_at=expires_at), None
 
 
 def _opened(event: StorageEvent, now: Now) -> RunState:
     run = WatchRun(
         run_id=event.counting_run,
-        watch_id=event.job_id,
+        watch_id=event.watch_id,
         status=event.opening_status,
         trigger=EVENTS,
         started_at=moment_of(event.ts),
@@ -288,11 +341,26 @@ class PageOutcome(NamedTuple):
         )
 
 
-def merged(known: PageOutcome | None, new: PageOutcome) -> PageOutcome:
-    """A page that is checked twice in a run counts once, with the better outcome."""
+class Entry(NamedTuple):
+    """What a run's ledger has of a page from now on."""
+
+    outcome: PageOutcome
+    failure: PageFailure | None  # kept while its outcome is that it failed
+    added: Tally  # to the counters of the run
+
+
+def entered(
+    known: PageOutcome | None, outcome: PageOutcome, failure: PageFailure | None
+) -> Entry | None:
+    """A page that is checked twice in a run counts once, with the better outcome. None: nothing
+    changes."""
     if known is None:
-        return new
-    return PageOutcome(
-        max(known.outcome, new.outcome, key=_BETTER.__getitem__),
-        known.is_price_change or new.is_price_change,
+        return Entry(outcome, failure, outcome.tally)
+    new = PageOutcome(
+        max(known.outcome, outcome.outcome, key=_BETTER.__getitem__),
+        known.is_price_change or outcome.is_price_change,
     )
+    if new == known:
+        return None
+    is_failed = new.outcome is Outcome.FAILED
+    return Entry(new, failure if is_failed else None, new.tally.minus(known.tally))

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from webloom.application.overview.facts import Facts
 from webloom.application.overview.troubles import Kind, Trouble
 
 START_SCHEDULER = "Start one with `webloom scheduler`, or everything with `webloom up`."
 MAKE_ROOM = (
     "Raise WEBLOOM_SPOOL_BUDGET if it is used up, or free space on the disk of WEBLOOM_DATA_DIR; "
-    "imports go on by themselves."
+    "imports continue by themselves."
 )
 
 STORAGE_FULL = (
     "full: nothing new is stored of watched pages, and nothing superseded is left to prune. "
     "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages"
 )
+
+
+def storage_problems(facts: Facts) -> Iterator[str]:
+    if facts.full is not None:
+        yield f"full: {facts.full}"
+    if facts.is_full:
+        yield STORAGE_FULL
 
 
 class Advice(NamedTuple):
@@ -44,6 +53,10 @@ _ADVICE = {
     Kind.BUDGET_USED_UP: Advice(
         "Raise WEBLOOM_STORAGE_BUDGET, or remove watches and their pages.", "/system"
     ),
+    Kind.RESTORE_RUNNING: Advice("Wait until it is complete.", "/system"),
+    Kind.RESTORE_UNFINISHED: Advice(
+        "Restore the same file again, or give the restore up.", "/system"
+    ),
     Kind.RESOURCES_EXHAUSTED: Advice("{remedy}", "/system"),
     Kind.SPOOL_FULL: Advice(MAKE_ROOM, "/import-history"),
     Kind.QUEUE_FULL: Advice(
@@ -56,10 +69,20 @@ _ADVICE = {
         "Look at the run, fix the feed's settings if they are the cause, and import it again.",
         "/import-history/{subject}",
     ),
-    Kind.MORE_FEEDS_FAIL: Advice("Look through the list of feeds.", "/feeds?show=failing"),
-    Kind.WATCH_FAILS: Advice("Look at its last run, which says why.", "/watch/{subject}"),
-    Kind.MORE_WATCHES_FAIL: Advice("Look through the list of watches.", "/watch"),
-    Kind.PAGES_FAIL: Advice("Open one of them to see why.", "/watch?outcome=failed"),
+    Kind.MORE_FEEDS_FAIL: Advice("Look through the list of feeds.", "/feeds?state=failing"),
+    Kind.TARGET_FAILS: Advice(
+        "Check the target in the settings of the watch, and that the service is there.",
+        "/watch/{subject}",
+    ),
+    Kind.MORE_TARGETS_FAIL: Advice(
+        "Repair those that are listed one by one; others then take their place.", "/watch"
+    ),
+    Kind.WATCH_FAILS: Advice(
+        "Check that its addresses are right and answer; change or pause the watch if they don't.",
+        "/watch/{subject}",
+    ),
+    Kind.MORE_WATCHES_FAIL: Advice("Look through the list of watches.", "/watch?state=failing"),
+    Kind.PAGES_FAIL: Advice("Open one of them to see why.", "/watch?show=pages&outcome=failed"),
 }
 
 

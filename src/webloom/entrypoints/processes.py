@@ -16,6 +16,7 @@ from webloom.bootstrap.services import Services
 from webloom.domain.errors import SettingsError
 from webloom.entrypoints.open_files import raise_open_files_limit
 from webloom.entrypoints.scheduler import run_scheduler
+from webloom.entrypoints.stored_logs import collecting_logs
 from webloom.entrypoints.worker import run_storage_agent, run_worker
 from webloom.settings import Settings
 
@@ -56,9 +57,11 @@ async def run_processes(
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    with _signals(stop):
+    role = "up" if roles == ALL_ROLES else "+".join(sorted(roles))
+    with _signals(stop), collecting_logs(role) as logs:
         async with (
             open_services(settings, queues=queues) as services,
+            logs.storing(services),
             asyncio.TaskGroup() as group,
         ):
             if "api" in roles:
@@ -79,7 +82,7 @@ def refuse_open_bind(settings: Settings, roles: frozenset[str]) -> None:
         is_hidden = "WEBLOOM_HOST" in settings.from_files
         host = "an address that is not shown" if is_hidden else repr(settings.host)
         raise SettingsError(
-            f"WEBLOOM_HOST: got {host}, which others can reach, and there are no keys. "
+            f"WEBLOOM_HOST: got {host}, which others can reach, but no API keys are set. "
             "Set WEBLOOM_API_KEYS (or WEBLOOM_API_KEYS_FILE), or listen on 127.0.0.1"
         )
 

@@ -55,17 +55,31 @@ async def run_scheduler(services: Services, stop: asyncio.Event) -> None:
             for regularly in (
                 lambda: _tick(services, leases[LOCK]),
                 lambda: _clear_spool(services),
-                watcher.notify_late,
+                _unless_restoring(services, watcher.notify_late),
             ):
                 group.create_task(_repeat(regularly, stop, TICK_SECONDS))
             group.create_task(_repeat(pruner.prune, stop, PRUNE_SECONDS))
             group.create_task(_repeat(room.look, stop, SPOOL_SECONDS))
             group.create_task(producer.run(stop))
-            group.create_task(_repeat(watcher.run, stop, LOOK_SECONDS))
+            run_watches = _unless_restoring(services, watcher.run)
+            group.create_task(_repeat(run_watches, stop, LOOK_SECONDS))
             group.create_task(_repeat(watcher.notify, stop, NOTIFY_SECONDS))
         for lease in leases.values():
             await lease.release()
     log.info("scheduler stopped")
+
+
+def _unless_restoring(
+    services: Services, action: Callable[[], Awaitable[None]]
+) -> Callable[[], Awaitable[None]]:
+    """What would see half of a dump."""
+    restore = services.restore
+
+    async def act() -> None:
+        if not await restore.is_unfinished():
+            await action()
+
+    return act
 
 
 async def _repeat(action: Callable[[], Awaitable[None]], stop: asyncio.Event, pause: float) -> None:
@@ -76,8 +90,8 @@ async def _repeat(action: Callable[[], Awaitable[None]], stop: asyncio.Event, pa
             trouble = ""
             shortage.end(action)
         except Exception as error:
-            if exhausted := exhaustion_in(error):
-                shortage.begin(action, str(exhausted))
+            if found := exhaustion_in(error):
+                shortage.begin(action, found.exhausted)
             elif not isinstance(error, Unavailable):
                 raise
             elif trouble != str(error):
@@ -94,6 +108,8 @@ async def _tick(services: Services, lease: Lease) -> None:
     found = await services.requeue_forgotten()
     if found:
         log.warning("put forgotten requests back on the queue", extra={"requests": found})
+    if edited := await services.make_searchable():
+        log.info("an earlier version has edited watches or feeds", extra={"items": edited})
 
 
 async def _clear_spool(services: Services) -> None:
@@ -102,11 +118,13 @@ async def _clear_spool(services: Services) -> None:
 
 
 class _Pruner:
-    """Prunes from time to time, and as often as it is called while room is scarce."""
+    """Prunes from time to time, and as often as it is called while room is scarce. What has not
+    expired stays until a restore is complete."""
 
     def __init__(self, services: Services) -> None:
         self._prune_pages = services.prune_pages
         self._room = services.room
+        self._is_restoring = services.restore.is_unfinished
         self._due = 0.0  # on the event loop's clock
 
     async def prune(self) -> None:
@@ -114,7 +132,7 @@ class _Pruner:
         if now < self._due and not self._room.is_scarce:
             return
         self._due = now + TICK_SECONDS
-        if removed := await self._prune_pages():
+        if removed := await self._prune_pages(expired_only=await self._is_restoring()):
             log.info("removed what has expired", extra={"items": removed})
 
 
@@ -159,10 +177,10 @@ class _Producer:
 
     async def run(self, stop: asyncio.Event) -> None:
         try:
-            await _repeat(self._look, stop, LOOK_SECONDS)
+            await _repeat(_unless_restoring(self._services, self._look), stop, LOOK_SECONDS)
         finally:
             for task in self._runs:
-                task.cancel()  # another scheduler goes on with them, or this one when it is back
+                task.cancel()  # another scheduler continues with them, or this one when it is back
             if self._runs:
                 await asyncio.wait(self._runs)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from webloom.application.retrying import retry_until_available
 from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.exhaustion import exhaustion_in
-from webloom.jitter import jitter
+from webloom.jitter import jittered
 from webloom.ports.broker import Delivery
 
 log = logging.getLogger(__name__)
@@ -81,11 +81,11 @@ class Slots:
             if exhaustion_in(error) is not None:  # the message is not to blame, and comes again
                 extra = {"message_id": delivery.message_id, "error": str(error)}
                 log.warning("a delivery is put off", extra=extra)
-                await retry_until_available(lambda: delivery.retry(PAUSE_SECONDS * (1 + jitter())))
+                await retry_until_available(lambda: delivery.retry(jittered(PAUSE_SECONDS)))
                 return
             log.exception("a delivery failed", extra={"message_id": delivery.message_id})
             reason = f"unexpected {type(error).__name__}: {error}"
-            await retry_until_available(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.dead_letter(reason))
         self.handled += not delivery.comes_again
 
 
@@ -98,9 +98,14 @@ class _Tracked:
         self.attempt = delivery.attempt
         self.redelivered = delivery.redelivered
         self.ack = delivery.ack
-        self.bury = delivery.bury
         self.comes_again = False
+        self._dead_letter = delivery.dead_letter
         self._give_back = delivery.retry
+
+    async def dead_letter(self, reason: str) -> None:
+        await self._dead_letter(reason)
+        extra = {"message_id": self.message_id, "error": reason}
+        log.warning("a message became a dead letter", extra=extra)
 
     async def retry(self, after: float = 0.0) -> None:
         await self._give_back(after)

@@ -99,7 +99,7 @@ async def serve_batches(services: Services, stop: asyncio.Event, work: Work | No
 
 
 async def _serve_checks(services: Services, stop: asyncio.Event, work: Work) -> None:
-    """Look at the pages of watches."""
+    """Check the pages of watches."""
     async with open_check_page(services, services.host_turns) as check_page:
         count = services.settings.watch_concurrency
         await _serve(services, CHECK_QUEUE, check_page, count, stop, work)

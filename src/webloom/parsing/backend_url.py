@@ -4,7 +4,9 @@ from __future__ import annotations
 
 SQLITE = "sqlite:///"
 STORE_SCHEMES = (SQLITE, "mongodb://", "mongodb+srv://")
+STORE_FORMS = "sqlite:///path/of/a/file or mongodb://user:password@host/"
 BROKER_SCHEMES = (SQLITE, "amqp://", "amqps://", "redis://", "rediss://")
+BROKER_FORMS = "amqp://user:password@host/, redis://host/0 or sqlite:///path/of/a/file"
 HIDDEN = "***"
 
 

@@ -1,4 +1,4 @@
-"""Values as other programs write them: a number may be a fraction, a date may be a text."""
+"""Values as other programs write them: a number may be a fraction, a date may be a string."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MILLISECONDS = 1000
 
 
 def number_of(value: object) -> int:
-    """0 where it is not a number."""
+    """0 if it is not a number."""
     if isinstance(value, int | float):
         with suppress(ValueError, OverflowError):  # not a number, infinite
             return int(value)
@@ -19,7 +19,7 @@ def number_of(value: object) -> int:
 
 
 def moment_of(value: object) -> datetime | None:
-    """A date of BSON's, a text of ISO 8601, or milliseconds since 1970; None: it is neither."""
+    """Of a BSON date, an ISO 8601 string, or milliseconds since 1970; None: it is none of these."""
     with suppress(ValueError, OverflowError, OSError):
         if isinstance(value, datetime):
             return value if value.tzinfo else value.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
 """What a feed offers, in one form, as it travels on `import-feed` and is kept.
 
-It is a msgspec value and no dataclass: a million of them are made, written and read again in one
-import, and msgspec does that many times quicker.
+It is a msgspec struct rather than a dataclass: one import may create, write and read a million of
+them, and msgspec is many times faster.
 """
 
 from __future__ import annotations
@@ -52,10 +52,14 @@ class JobPosting(
     published_at: Moment | None = None
     expires_at: Moment | None = None
 
+    def listed_at(self, created_at: datetime) -> datetime:
+        """Its place in lists. `created_at` is when it was first stored."""
+        return self.published_at or created_at
+
 
 class ImportBatch(msgspec.Struct, Generic[Job], frozen=True, kw_only=True, rename="camel"):
     """The message on `import-feed`, named IMPORT_FEED_BATCH where a broker has names. Its jobs are
-    postings; where one is not, it must not cost the others, and they are read one by one."""
+    postings. They are decoded one by one, so that an invalid one does not affect the others."""
 
     run_id: str
     source_url: str

@@ -17,7 +17,7 @@ _COMMA, _OPENED = 1, 2  # groups; a string is in none
 
 
 class JsonTooLarge(ValueError):
-    """What there is too much of, such as "more than 1,000 events"."""
+    """Its text says what there is too much of, such as "more than 1,000 events"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +27,7 @@ class JsonLimits:
     items: int | None = None  # of an array; None: as many as there may be values
     called: str = "items"  # what such an array lists
     items_level: int = 1  # how deep such an array is: 1 is the document itself, 2 a field of it
+    counts_fields: bool = False  # of objects, up to that level, as items too
 
 
 def refuse_too_large(document: bytes, limits: JsonLimits) -> None:
@@ -62,7 +63,7 @@ def _count(document: bytes, limits: JsonLimits) -> None:
             level += 1
             values += 1
             if level <= limits.items_level:
-                items[level] = int(document[token.start()] == 0x5B)
+                items[level] = int(limits.counts_fields or document[token.start()] == 0x5B)
         elif kind is None:
             strings += 1  # without commas between them nothing else would count them
         else:

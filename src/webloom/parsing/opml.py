@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from itertools import islice
@@ -12,6 +12,8 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from webloom.domain.errors import FeedUnreadable
+from webloom.domain.tags import LONGEST_TAG, first_tags
+from webloom.domain.tags import MOST_TAGS as MOST_TAGS_OF_ONE
 
 MOST_FEEDS = 10_000
 MOST_AMPERSANDS = 50 * MOST_FEEDS
@@ -19,15 +21,21 @@ MOST_BARE_AMPERSANDS = 2 * MOST_FEEDS
 MOST_TAGS = 50 * MOST_FEEDS
 MOST_LEVELS = 1000
 MOST_ATTRIBUTES = 20_000
+MOST_CATEGORIES = 5 * MOST_TAGS_OF_ONE  # of a feed that are looked at
+LONGEST_CATEGORY = 2 * MOST_TAGS_OF_ONE * LONGEST_TAG
 
 _LONG_TAG = re.compile(rb"<[^<]{65536,}")  # with the text behind it
 _BARE_AMPERSAND = re.compile(rb"&(?!#?[A-Za-z0-9]{1,32};)")  # as in many a hand-written URL
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+PAGE_URLS = ("htmlurl", "url")
+
+
 class Outline(NamedTuple):
     url: str  # as it is written
     name: str  # the URL, where there is none
+    tags: tuple[str, ...] = ()
 
 
 def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[Outline]:
@@ -36,6 +44,16 @@ def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[O
 
     Raises FeedUnreadable with a sentence for the person who gave it.
     """
+    return list(_found_in(content, attributes).outlines.values())
+
+
+def read_feeds_and_count_pages(content: bytes) -> tuple[list[Outline], int]:
+    """The second: outlines that have a page and no feed. Raises FeedUnreadable."""
+    found = _found_in(content, ("xmlurl",))
+    return list(found.outlines.values()), len(found.pages - found.outlines.keys())
+
+
+def _found_in(content: bytes, attributes: Sequence[str]) -> _Found:
     _refuse_floods(content)
     found = _Found(attributes)
     parser = expat.ParserCreate()
@@ -52,7 +70,7 @@ def read_opml(content: bytes, attributes: Sequence[str] = ("xmlurl",)) -> list[O
         raise FeedUnreadable(f"the OPML is broken in line {error.lineno}: {problem}") from error
     except (LookupError, ValueError) as error:  # an unknown encoding
         raise FeedUnreadable(f"the OPML can't be read: {str(error)[:200]}") from error
-    return list(found.outlines.values())
+    return found
 
 
 def write_opml(feeds: Iterable[Outline], *, title: str, created: datetime) -> bytes:
@@ -65,26 +83,30 @@ def write_opml(feeds: Iterable[Outline], *, title: str, created: datetime) -> by
     ]
     for feed in feeds:
         name, url = quoteattr(_clean(feed.name)), quoteattr(_clean(feed.url))
-        lines.append(f'<outline type="rss" text={name} title={name} xmlUrl={url}/>')
+        category = quoteattr(_clean(",".join(feed.tags)))
+        tags = f" category={category}" if feed.tags else ""
+        lines.append(f'<outline type="rss" text={name} title={name} xmlUrl={url}{tags}/>')
     return "\n".join([*lines, "</body>", "</opml>", ""]).encode()
 
 
 class _Found:
     def __init__(self, attributes: Sequence[str]) -> None:
         self._attributes = attributes
-        self._levels = 0
+        self._folders: list[tuple[str, ...]] = []  # of each level: the names of those around it
         self.is_opml = False
         self.outlines: dict[str, Outline] = {}
+        self.pages: set[str] = set()  # of outlines without such a URL
 
     def refuse_dtd(self, *_: object) -> None:
         raise FeedUnreadable("the OPML has a DTD, which is refused: take the DOCTYPE out of it")
 
     def end(self, _: str) -> None:
-        self._levels -= 1
+        self._folders.pop()
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
-        self._levels += 1
-        if self._levels > MOST_LEVELS:
+        folders = self._folders[-1] if self._folders else ()
+        self._folders.append(folders)
+        if len(self._folders) > MOST_LEVELS:
             raise FeedUnreadable(f"the OPML is nested more than {MOST_LEVELS:,} levels deep")
         if not self.is_opml:
             if name.lower() != "opml":
@@ -93,13 +115,31 @@ class _Found:
         if name.lower() != "outline":
             return
         given = {key.lower(): value.strip() for key, value in attributes.items()}
-        url = next((given[key] for key in self._attributes if given.get(key)), None)
+        url = _first(given, self._attributes)
+        if not url and (page := _first(given, PAGE_URLS)):
+            self.pages.add(page)
+        title = given.get("title") or given.get("text")
+        if not url and title and len(folders) < MOST_TAGS_OF_ONE:
+            self._folders[-1] = (*folders, title[:LONGEST_CATEGORY])
         if not url or url in self.outlines:
             return
         if len(self.outlines) == MOST_FEEDS:
             raise FeedUnreadable(f"the OPML has more than {MOST_FEEDS:,} feeds: split it")
-        name = " ".join((given.get("title") or given.get("text") or url).split())
-        self.outlines[url] = Outline(url, name)
+        name = " ".join((title or url).split())
+        tags = _tags_in(given.get("category", ""), folders)
+        self.outlines[url] = Outline(url, name, tags)
+
+
+def _first(given: Mapping[str, str], names: Iterable[str]) -> str | None:
+    return next((given[name] for name in names if given.get(name)), None)
+
+
+def _tags_in(category: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """OPML separates categories by commas, and their levels by slashes. Feed readers have folders
+    instead. What can't be a tag is left out."""
+    pieces = category[:LONGEST_CATEGORY].split(",", MOST_CATEGORIES)[:MOST_CATEGORIES]
+    names = (" ".join(name.replace(",", " ").split()) for name in folders)
+    return tuple(first_tags((*(each.strip().strip("/") for each in pieces), *names)))
 
 
 def _refuse_floods(content: bytes) -> None:

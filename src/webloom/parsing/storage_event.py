@@ -41,7 +41,7 @@ _NULL = msgspec.Raw(b"null")
 
 
 class _Message(msgspec.Struct, rename="camel"):
-    job_id: msgspec.Raw = _NULL
+    watch_id: msgspec.Raw = msgspec.field(name="jobId", default=_NULL)
     url: msgspec.Raw = _NULL
     parsed: msgspec.Raw = _NULL
     classification: msgspec.Raw = _NULL
@@ -76,8 +76,8 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
         refuse_too_large(body, LIMITS)
         message = _messages.decode(body)
         problems: list[str] = []
-        job_id = _id(_anything.decode(message.job_id), "jobId")
-        if job_id is None:
+        watch_id = _id(_anything.decode(message.watch_id), "jobId")
+        if watch_id is None:
             raise EventRefused("jobId is missing")
         parsed = _parsed(message.parsed, problems)
         version = _version(_anything.decode(message.version), problems)
@@ -89,7 +89,7 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
         )
         status = _member(RunStatus, _anything.decode(message.run_status), "runStatus", problems)
         return StorageEvent(
-            job_id=job_id,
+            watch_id=watch_id,
             url=_url(_anything.decode(message.url)),
             snapshot_hash=given or _hash_of(parsed),
             ts=milliseconds_of(received) if ts is None else ts,

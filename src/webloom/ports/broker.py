@@ -18,7 +18,7 @@ class Message:
 class QueueDepth:
     ready: int  # can be delivered now; what the limit counts
     delayed: int  # waiting for their time
-    in_flight: int | None  # delivered, not settled; None: the broker does not tell
+    in_flight: int | None  # delivered, not settled; None: the broker can't say
     dead: int
 
 
@@ -35,8 +35,9 @@ class Delivery(Protocol):
 
     It is settled once, by one of the three verbs. The broker extends its lease while the process
     lives. After a lost lease the verbs change nothing: another consumer has the message by then.
-    `retry` and `bury` return when the broker has it, raise BrokerUnavailable, and may then be
-    repeated. Once begun they are carried out, even if the caller is cancelled.
+    `retry` and `dead_letter` return once the broker has stored the change. If they raise
+    BrokerUnavailable, they can be repeated. Once started they finish, even if the caller is
+    cancelled.
     """
 
     @property
@@ -51,32 +52,31 @@ class Delivery(Protocol):
 
     @property
     def redelivered(self) -> bool:
-        """A consumer vanished without settling the message. A retry since then changes nothing
-        about it: a delivery that was only put off is as suspicious as before."""
+        """A consumer vanished without settling the message. This stays true after a retry: a
+        delivery that was only deferred is as suspicious as before."""
 
     async def ack(self) -> None:
         """Done: the message is gone for good.
 
-        It is on its way to the broker when this returns. Should a crash overtake it, the message
-        comes again."""
+        The acknowledgement is on its way to the broker when this returns. If a crash overtakes it,
+        the message is redelivered."""
 
     async def retry(self, after: float = 0.0) -> None:
-        """Give it back, to be delivered again after so many seconds.
+        """Give it back, to be delivered again after `after` seconds.
 
         Never refused, not even by a full queue."""
 
-    async def bury(self, reason: str) -> None:
+    async def dead_letter(self, reason: str) -> None:
         """Move it to the queue's dead letters."""
 
 
 class Broker(Protocol):
     """Durable queues, delivered at least once.
 
-    A message whose publish returned is never lost; a delivery is never silently dropped. What is
-    published without a delay is delivered in that order; where a message that was delayed, given
-    back or lost by its consumer comes in is not promised. Everything raises BrokerUnavailable when
-    the broker can't be reached, and BackendRefused when it answers in a way that a person has to
-    see to.
+    A message whose publish returned is never lost; a delivery is never silently dropped. Messages
+    published without a delay are delivered in that order; messages that were delayed, given back
+    or lost by their consumer may come in anywhere. Everything raises BrokerUnavailable when the
+    broker can't be reached, and BackendRefused when only a person can fix the cause.
     """
 
     async def publish(self, queue: str, message: Message, *, delay: float = 0.0) -> str:
@@ -84,7 +84,7 @@ class Broker(Protocol):
 
         Returns the id of the message that now stands for it: its own, or, on a broker that knows
         keys, that of the message with the same key which waits in the queue; then nothing was
-        added. A message in flight stands only for itself: its work may be done already.
+        added. A message in flight never stands for a new one: its work may be done already.
         Raises QueueFull.
         """
 

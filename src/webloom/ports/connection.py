@@ -6,10 +6,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connection:
-    kind: str  # sqlite, mongodb, rabbitmq, bullmq
+    kind: str  # of backend, such as sqlite
     address: str  # where, without credentials
-    state: str  # READY, or how far the way back to it has got
-    detail: str | None = None  # what went wrong last, while it is not READY
+    state: str  # READY, or the stage that reconnecting has reached
+    detail: str | None = None  # the last error, while it is not READY
 
 
 class Connected(Protocol):
@@ -18,6 +18,6 @@ class Connected(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BrokerLink:
+class BrokerConnection:
     connected: Connected
     queues: list[str]

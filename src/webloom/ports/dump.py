@@ -70,9 +70,8 @@ class PagePrice:
         return self.price
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholePage:
-    job_id: str
+class WholePage(msgspec.Struct, frozen=True, kw_only=True):
+    watch_id: str = msgspec.field(name="job_id")
     url: str
     last_updated: int | None
     classification: PagePart[dict[str, Any]] | None
@@ -85,10 +84,9 @@ class WholePage:
     validators: Validators
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholeVersion:
+class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
-    job_id: str
+    watch_id: str = msgspec.field(name="job_id")
     url: str
     number: Number
     place: Place
@@ -96,10 +94,9 @@ class WholeVersion:
     expires_at: datetime | None  # None: it is the newest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholePrice:
+class WholePrice(msgspec.Struct, frozen=True, kw_only=True):
     key: Key
-    job_id: str
+    watch_id: str = msgspec.field(name="job_id")
     url: str
     ts: int
     price: Decimal
@@ -110,10 +107,9 @@ class WholePrice:
     expires_at: datetime | None  # None: it is the latest
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholeLog:
+class WholeLog(msgspec.Struct, frozen=True, kw_only=True):
     key: Key  # of its version
-    job_id: str
+    watch_id: str = msgspec.field(name="job_id")
     url: str
     number: Number  # of its version
     place: Place  # of the event that reported the change
@@ -122,7 +118,7 @@ class WholeLog:
     alerts: list[str]
     expires_at: datetime
     batch: str | None = None
-    untold: bool = False
+    is_pending: bool = msgspec.field(default=False, name="untold")  # its alerts
     is_keyed: bool = False  # `key` of ChangeLog is that of its version
 
 
@@ -160,7 +156,7 @@ class StoreSnapshot(Protocol):
         """About as many items as `scan` will give."""
 
     def scan(self, collection: str) -> AsyncIterator[list[Line]]:
-        """Every item once; a few megabytes at a time. The versions of a page come together, the
+        """Every item once, a few megabytes at a time. The versions of a page come together, the
         latest first, and so do its prices."""
 
 
@@ -174,11 +170,11 @@ class WholeStore(Protocol):
     async def put_if_newer(self, collection: str, items: Sequence[Any]) -> list[Any]:
         """Write each item as `stores.whole.merged` decides. The same call again changes nothing.
 
-        Returns, for each, what the store holds under its key, read after the write; None for
-        nothing. Raises ValueError, TypeError or EventRefused for what the store can't hold."""
+        Returns for each item what the store holds under its key after the write, or None. Raises
+        ValueError, TypeError or EventRefused for an item that the store can't hold."""
 
     async def noted(self, name: str) -> str | None:
-        """What was noted last under that name."""
+        """The latest note under that name."""
 
     async def note(self, name: str, text: str | None) -> None:
-        """Overwrites what was noted; None removes it."""
+        """Overwrite the note; None removes it."""

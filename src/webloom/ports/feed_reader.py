@@ -18,13 +18,13 @@ class ReadOptions:
     batch_size: int
     content_type: str | None = None  # as the server said
     max_bytes: int  # of the feed when it is decompressed
-    known: Path | None = None  # what the last import has learnt: see `FeedReader.learnt`
+    known: Path | None = None  # what the last import learnt: see `FeedReader.learnt`
     counts_only: bool = False  # batches come without their postings
 
 
 class ReadBatch(Progress, frozen=True, kw_only=True):
-    """Postings, and the reader's totals up to here. One without postings tells how far the reader
-    is, or that it has ended."""
+    """Postings, and the reader's totals up to here. One without postings reports progress, or the
+    end."""
 
     jobs: bytes  # a JSON array of postings; nothing where they are counted only
 
@@ -43,12 +43,12 @@ class FeedReader(Protocol):
         batches, whatever is known of them, whatever comes between, and whether they are counted
         only.
 
-        Raises FeedUnreadable when it is no feed, or one that is refused.
+        Raises FeedUnreadable if it is not a feed, or is refused.
         """
 
     def learnt(self, path: Path) -> Path:
-        """The file that tells the next import what this one made of each record. It is a hint:
-        what is known must be compared with what is stored."""
+        """The file in which this import leaves the result of each record for the next one. It is a
+        hint, to be compared with the stored postings."""
 
     def seen_keys(self, path: Path) -> SeenKeys:
-        """The keys of all postings of a feed that was read to its end, itself part of no memory."""
+        """The keys of all postings of a feed that was read to its end. They stay on disk."""

@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Protocol
 
 from webloom.domain.feed import Feed, FeedConfig, UrlTaken
+from webloom.domain.listing import BY_NAME, EVERYTHING, Count, ListFilter, Order
+from webloom.domain.tags import TagCount
 
 
 class Feeds(Protocol):
@@ -27,12 +29,34 @@ class Feeds(Protocol):
     async def all(self) -> list[Feed]:
         """Sorted by name."""
 
+    async def page(
+        self,
+        chosen: ListFilter = EVERYTHING,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        order: Order = BY_NAME,
+    ) -> tuple[list[Feed], str | None]:
+        """With the cursor of the next page in the same order. Raises BadCursor."""
+
+    async def count_chosen(self, chosen: ListFilter, *, most: int) -> Count:
+        """How many a filter finds; counting stops behind `most`."""
+
+    async def tags(self) -> list[TagCount]:
+        """As `counted_tags` has them."""
+
     async def edit(
-        self, feed_id: str, config: FeedConfig, *, next_run_at: datetime | None
+        self,
+        feed_id: str,
+        config: FeedConfig,
+        *,
+        next_run_at: datetime | None,
+        instead_of: FeedConfig | None = None,
     ) -> Feed | UrlTaken | None:
-        """Replace what a person decides, as `decide_edit` has it: its URL stays, and no other feed
-        has the URL that it has moved to. What an earlier fetch left is forgotten, so that the next
-        one reads the whole feed. None: there is no such feed."""
+        """Replace what a person decides, as `decide_edit` says: its URL stays, and no other feed
+        has the URL that it has moved to. Unless only its tags change, ETag, date and hash of the
+        last fetch are removed, so that the next one reads the whole feed. None: unknown. With
+        `instead_of`, raises EditOvertaken if what a person decides is something else by now."""
 
     async def remove(self, feed_id: str) -> bool:
         """Its runs and postings stay; a run in progress is asked to end. False: unknown."""

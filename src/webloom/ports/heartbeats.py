@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 ALIVE_SECONDS = 20.0  # without a beat for so long, a process counts as gone
+SEEN_SECONDS = 24 * 3600  # for which a process that is gone is remembered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,8 +26,8 @@ class Heartbeat:
     queues: tuple[str, ...] = ()  # that it serves; workers of older versions leave it empty
     # Connections that the gate refused since the process started, by reason.
     refused: Mapping[str, int] = field(default_factory=dict)
-    # What the process waits for, as this machine has run out of it, and what to do about it.
-    exhausted: str | None = None
+    exhausted: str | None = None  # what this machine has run out of, so that the process waits
+    remedy: str | None = None  # for that; older versions have it in `exhausted`, after a colon
     imports_wait: str | None = None  # why: there is no room for feeds where it downloads them
 
     def serves(self, queue: str) -> bool:
@@ -38,6 +39,11 @@ class Heartbeat:
 class SeenProcess:
     heartbeat: Heartbeat
     age: float  # seconds since the last beat
+
+    @property
+    def place(self) -> tuple[str, datetime]:
+        """In a list."""
+        return self.heartbeat.role, self.heartbeat.started_at
 
 
 class Heartbeats(Protocol):
@@ -53,4 +59,4 @@ class Heartbeats(Protocol):
         """The process ends in good order. Unknown ids change nothing."""
 
     async def seen(self, within: float) -> list[SeenProcess]:
-        """Processes heard of in the last `within` seconds, by role and start."""
+        """Processes with a heartbeat in the last `within` seconds, by role and start."""

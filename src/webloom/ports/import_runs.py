@@ -12,8 +12,8 @@ from webloom.domain.import_transitions import Ending, NewRun
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """A run in the hands of one producer. Its fencing token is valid until somebody else claims the
-    run."""
+    """A run in the hands of one producer. Its fencing token is valid until another one
+    claims the run."""
 
     run: ImportRun
     feed: Feed
@@ -23,7 +23,7 @@ class Claim:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunFilter:
     status: RunStatus | None = None
-    text: str | None = None  # in the source's name or URL, ignoring case
+    text: str | None = None  # in the source's name and URL (domain/search.py)
     source_url: str | None = None
     since: datetime | None = None  # by started_at, both ends included
     until: datetime | None = None
@@ -31,8 +31,39 @@ class RunFilter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunPage:
-    runs: list[ImportRun]  # the latest first
+    runs: list[ImportRun]
     total: int  # that the filter finds
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlace:
+    """Where a scan continues."""
+
+    at: datetime  # in whole milliseconds
+    run_ids: frozenset[str]  # of the runs that were started then and have been returned
+
+
+class ListedRuns(Protocol):
+    """Runs as they are read. Raises StoreUnavailable."""
+
+    async def find(self, run_id: str) -> ImportRun | None: ...
+
+    async def page(
+        self, chosen: RunFilter, *, offset: int, limit: int, oldest_first: bool = False
+    ) -> RunPage:
+        """By their start, the latest first or the oldest."""
+
+    async def scan(
+        self, chosen: RunFilter, place: RunPlace | None, *, limit: int, oldest_first: bool = False
+    ) -> tuple[list[ImportRun], RunPlace | None]:
+        """In the order of `page`, and where to continue; None: there are no more. In the end each
+        run is returned once, at a cost that does not depend on how many came before. None is
+        counted."""
+
+    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
+        """Runs with `updated_at` at or after `since`, the oldest change first; None: those that are
+        running. A change may become visible a little after its time: look back a second or two.
+        `updated_at` is of the store's own clock."""
 
 
 class ImportRuns(Protocol):
@@ -81,6 +112,9 @@ class ImportRuns(Protocol):
         """Write what the producer has done, and count the ledger again and what workers of other
         programs have counted (`third_party.counted`).
 
+        Of the reasons why records of batches failed, the most frequent are named
+        (`reasons_of_run`).
+
         Returns the run as it is now, with `cancel_requested`. It may have ended: a worker of
         another program has set its status, and `finish` is still to be called. None when the claim
         is no longer valid. `updated_at` only moves when a reader can see a difference.
@@ -92,17 +126,8 @@ class ImportRuns(Protocol):
         How it ends is `third_party.at_end`: records that were fetched and never stored count as
         failed, so that the identity holds. When a worker of another program has ended the run, its
         end is accepted, with its date. Made again it changes nothing and returns the run; None when
-        the claim is no longer valid and nobody has closed the run.
+        the claim is no longer valid and the run is not closed.
         """
 
     async def cancel(self, run_id: str) -> ImportRun | None:
         """Ask a running import to end. Returns it as it is now; None: there is no such run."""
-
-    async def find(self, run_id: str) -> ImportRun | None: ...
-
-    async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage: ...
-
-    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
-        """Runs with `updated_at` at or after `since`, the oldest change first; None: those that are
-        running. A change may become visible a little after its time: look back a second or two.
-        `updated_at` is of the store's own clock."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from webloom.ports.feeds import Feeds
-from webloom.ports.import_runs import ImportRuns
+from webloom.ports.import_runs import ImportRuns, ListedRuns
 from webloom.ports.postings import Postings
 
 
@@ -13,4 +13,5 @@ class Imports:
 
     feeds: Feeds
     runs: ImportRuns
+    listed_runs: ListedRuns
     postings: Postings

@@ -8,11 +8,8 @@ from webloom.domain.inventory import (
     FetchRequest,
     Outcome,
     Record,
-    RecordFilter,
-    RecordPage,
-    Status,
 )
-from webloom.domain.request_state import Begun, NotedRequest, RequestState
+from webloom.domain.request_state import BeginResult, NotedRequest, RequestState
 
 
 class InventoryStore(Protocol):
@@ -38,12 +35,12 @@ class InventoryStore(Protocol):
         the worker was faster and what it wrote is newer.
         """
 
-    async def begin_attempt(self, request: FetchRequest, *, lease: float) -> Begun:
+    async def begin_attempt(self, request: FetchRequest, *, lease: float) -> BeginResult:
         """Decide (`request_state.begin_attempt`) and write the decision, as one step.
 
         For Attempt the record is IN_PROGRESS for `lease` seconds under a new token, which is the
-        time in microseconds or one more than the token before, whichever is greater; nobody else
-        gets an attempt meanwhile. For GiveUp it is FAILED_PERMANENT. An unknown URL is created.
+        time in microseconds or one more than the token before, whichever is greater; no other
+        attempt begins meanwhile. For GiveUp it is FAILED_PERMANENT. An unknown URL is created.
         """
 
     async def renew_attempts(self, attempts: Sequence[Attempt], *, lease: float) -> None:
@@ -60,15 +57,6 @@ class InventoryStore(Protocol):
     async def forget(self, url: str) -> bool:
         """Drop what is known of the URL. A record with an outstanding request loses its metadata
         and stays, so that the request still gets its answer. False: the URL was unknown."""
-
-    async def page_of_records(
-        self, chosen: RecordFilter, *, limit: int, cursor: str | None = None
-    ) -> RecordPage:
-        """Records without sources, the newest first. Quick however many there are: the work for a
-        page is bounded, so that one with a rare filter can be short, even empty, while
-        `next_cursor` goes on. Raises BadCursor."""
-
-    async def count_by_status(self) -> dict[Status, int]: ...
 
     async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[NotedRequest]:
         """Outstanding requests that nothing has happened to for so many seconds: no attempt runs,

@@ -10,8 +10,11 @@ class Locks(Protocol):
         """Take the lease, or extend it if `owner` has it already.
 
         Returns the fencing token. It stays the same while an owner renews in time, and grows when
-        the owner changes or the lease had expired. None: somebody else holds it.
+        the owner changes or the lease had expired. None: another owner holds it.
         """
+
+    async def is_held(self, name: str) -> bool:
+        """Whether anybody has the lease."""
 
     async def release(self, name: str, owner: str) -> None:
         """Release the lease; without effect unless `owner` has it."""

@@ -13,7 +13,7 @@ class DueTarget:
     """A target with notifications to send now."""
 
     url: str
-    has_failed: bool  # an attempt at one of its pending notifications, due or not
+    has_failed: bool  # an attempt to send one of its pending notifications, due or not
 
 
 class Notifications(Protocol):
@@ -39,8 +39,12 @@ class Notifications(Protocol):
     async def note_failed(
         self, notification_ids: Sequence[str], *, error: str, retry_at: datetime | None
     ) -> None:
-        """One more attempt has failed; None: they are given up. All change at once: notifications
-        of one digest stay together by being due at the same moment."""
+        """Record another failed attempt. `retry_at` None: they are given up. All change at once:
+        the notifications of a digest stay together because they are due at the same moment."""
+
+    async def failing(self, *, limit: int) -> list[Notification]:
+        """Targets that can't be reached: for each, the notification that was tried last, if that
+        attempt failed. By target; expired ones don't count."""
 
     async def of_watch(
         self, watch_id: str, *, limit: int, cursor: str | None = None

@@ -11,7 +11,7 @@ from webloom.domain.watch import Target
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotificationMessage:
-    """One message. What is sent again has the same id, so that a receiver can tell."""
+    """One message. A repeat has the same id, so that receivers can recognise it."""
 
     message_id: str
     at: datetime  # of this attempt
@@ -24,9 +24,8 @@ class Notifier(Protocol):
     """To be opened by `async with`."""
 
     async def send(self, target: Target, message: NotificationMessage) -> None:
-        """Returns when the target has taken the message. Raises NotSent; where that is retryable
-        the target may have got it all the same. Raises ResourcesExhausted, too: then nothing was
-        sent."""
+        """Returns when the target has accepted the message. Raises NotSent; if that is retryable,
+        the target may have received it anyway. Raises ResourcesExhausted: nothing was sent."""
 
     def lane(self, target_url: str) -> Lane:
-        """What a target shares with others."""
+        """The limits that a target shares with others."""

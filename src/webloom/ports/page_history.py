@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from webloom.domain.price_history import PriceRecord, PriceSummary
+from webloom.domain.price_history import PriceCurve, PriceRecord, PriceSummary
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Version:
-    job_id: str
+    watch_id: str
     url: str
     version: int
     snapshot_hash: str
     created_at: int  # `ts` of its event
-    bytes: int  # that it takes in the store
+    bytes: int  # in the store
     is_delta: bool
     expires_at: datetime | None  # None: it is the newest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangeLog:
-    job_id: str
+    watch_id: str
     url: str
     changes: Mapping[str, Any]
     previous: int  # version
@@ -30,14 +30,14 @@ class ChangeLog:
     timestamp: int  # `ts` of its event
     run_id: str | None = None
     alerts: list[str] = field(default_factory=list)
-    # Unique among the changes of the page with this timestamp, for good. None: of an earlier
-    # version, and the only one of those with that timestamp.
+    # Unique among the changes of the page with this timestamp, and never changed. None: written by
+    # an earlier version of Webloom, as the only one with that timestamp.
     key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangeFilter:
-    job_id: str | None = None
+    watch_id: str | None = None
     url: str | None = None
     run_id: str | None = None
     batch: str | None = None  # of `ChangeAlerts`; all else is ignored then
@@ -50,11 +50,11 @@ class PageHistory(Protocol):
     """
 
     async def versions(
-        self, job_id: str, url: str, *, limit: int, before: int | None = None
+        self, watch_id: str, url: str, *, limit: int, before: int | None = None
     ) -> list[Version]:
         """The newest first, those with a lower number than `before`."""
 
-    async def parsed(self, job_id: str, url: str, version: int) -> Mapping[str, Any] | None:
+    async def parsed(self, watch_id: str, url: str, version: int) -> Mapping[str, Any] | None:
         """The content of a version as it was given; None: it has expired, or never existed."""
 
     async def change_logs(
@@ -63,8 +63,17 @@ class PageHistory(Protocol):
         """The latest first, with the cursor of the next page. Raises BadCursor."""
 
     async def prices(
-        self, job_id: str, url: str, *, limit: int, cursor: str | None = None
+        self, watch_id: str, url: str, *, limit: int, cursor: str | None = None
     ) -> tuple[list[PriceRecord], str | None]:
         """The latest first, with the cursor of the next page. Raises BadCursor."""
 
-    async def price_summary(self, job_id: str, url: str) -> PriceSummary | None: ...
+    async def price_summary(self, watch_id: str, url: str, *, now: datetime) -> PriceSummary | None:
+        """Of the latest 100,000 records at most; None: there are none."""
+
+    async def price_curve(
+        self, watch_id: str, url: str, *, since: int | None, points: int
+    ) -> PriceCurve:
+        """Of the latest 100,000 records at most, with at most so many points, 4 or more.
+
+        `since` is in milliseconds; None: from the first.
+        """

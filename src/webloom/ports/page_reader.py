@@ -14,11 +14,11 @@ from webloom.parsing.pages.page import PageReading, ParsedPage
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageOrder:
     path: Path  # a file with the body, as it was served
-    url: str  # that it was served at, after redirects
+    url: str  # where it was served, after redirects
     status_code: int = 200
     content_type: str | None = None
     selection: Selection = field(default_factory=Selection)
-    previous: ParsedPage | None = None  # to be compared with
+    previous: ParsedPage | None = None  # what to compare it with
 
 
 class PageRead(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -33,5 +33,5 @@ class PageReader(Protocol):
     """
 
     async def read(self, order: PageOrder) -> PageRead:
-        """Raises PageUnreadable: it is no page, or needs more time or memory than it may. Others
-        that are read at the same time are not disturbed."""
+        """Raises PageUnreadable if it is not a page, or needs more time or memory than is
+        allowed. Pages that are read at the same time are not affected."""

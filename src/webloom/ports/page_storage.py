@@ -21,9 +21,10 @@ class PageStorage(Protocol):
     async def usage(self, *, with_superseded: bool = True) -> list[Usage]:
         """Cheap without `with_superseded`; with it, some stores scan everything."""
 
-    async def prune(self) -> int:
-        """Removes what has expired, unless the database does that itself; then the oldest of what
-        is superseded, down to `prune_goal`. Needs no free room. Returns how many items went."""
+    async def prune(self, *, expired_only: bool = False) -> int:
+        """Remove what has expired, unless the database does that itself, and then the oldest
+        superseded data, down to `prune_goal`. Needs no free room. Returns the number of items
+        removed."""
 
     async def is_full(self) -> bool:
-        """Whether `store_event` would raise StorageFull. Cheap."""
+        """Whether `store_event` raises StorageFull for new content. Cheap."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from webloom.domain.import_run import Counts, Failure, Mark
+from webloom.domain.listing import Count
 from webloom.parsing.job_posting import JobPosting
 from webloom.ports.import_runs import Claim
 
@@ -61,13 +62,13 @@ class Postings(Protocol):
         The same batch again, even at the same time, returns the same counts and changes nothing. A
         record that the store refuses becomes a failure and does not affect the others.
 
-        None, and nothing was written: the run is unknown or has ended; or a posting that is said
-        to be known is not stored, is closed, or has another content hash.
+        None if nothing was written: the run is unknown or has ended, or a posting listed as known
+        is not stored, is closed, or has another content hash.
         """
 
     async def fail_batch(self, mark: Mark, failures: Sequence[Failure], *, failed: int) -> None:
-        """The batch can't be handled: so many records of it failed. A batch that has its row in
-        the ledger is left alone, and so is a run that has ended."""
+        """Record that the batch can't be handled and that `failed` of its records failed. A batch
+        that has its row in the ledger is left alone, and so is a run that has ended."""
 
     async def missing_batches(self, run_id: str, *, published: int) -> list[int]:
         """Of the first `published` batches of a running run, those without a row in the ledger. The
@@ -77,8 +78,8 @@ class Postings(Protocol):
         """Dedupe keys of the source's open postings, in order, behind `after` ("" at first)."""
 
     async def close(self, claim: Claim, keys: Sequence[str]) -> None:
-        """Mark them closed by the claim's run. What is closed already stays as it is. The run's
-        `closed_jobs` is the number of postings that it has closed, counted by `finish`."""
+        """Mark them closed by the claim's run. Those that are closed already stay as they are.
+        The run's `closed_jobs` is the number that it has closed, counted by `finish`."""
 
     async def adopt(self, claim: Claim, *, is_shared: bool) -> int:
         """Bring what other programs have written into this store's own form, so that it is listed,
@@ -89,11 +90,20 @@ class Postings(Protocol):
     async def find(self, dedupe_key: str) -> StoredPosting | None: ...
 
     async def page(
-        self, chosen: PostingFilter, *, limit: int, cursor: str | None = None
+        self,
+        chosen: PostingFilter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        oldest_first: bool = False,
     ) -> PostingPage:
-        """The latest published first. Quick however many there are: the work for a page is
-        bounded, so that one with a rare filter can be short, even empty, while `next_cursor` goes
-        on. Raises BadCursor."""
+        """The latest published first, or the earliest. Quick however many there are: the work for a
+        page is bounded, so that one with a rare filter can be short, even empty, while
+        `next_cursor` goes on, in the same direction. Raises BadCursor."""
+
+    async def count_chosen(self, chosen: PostingFilter, *, most: int) -> Count:
+        """How many a filter finds. Counting stops behind `most`; what no index knows is counted
+        among the first that would be listed, so many that the work stays bounded."""
 
     async def count(self) -> tuple[int, int]:
         """Open and closed ones; may be a second or two old."""

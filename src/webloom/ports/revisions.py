@@ -6,12 +6,12 @@ Changing = Literal["inventory", "watch"]  # pipelines
 
 
 class Revisions(Protocol):
-    """Whether a pipeline's data moves.
+    """Detects changes in a pipeline's data.
 
     Raises StoreUnavailable.
     """
 
     async def revision(self, pipeline: Changing) -> str:
-        """Another one after every change that a reader of that pipeline can see, whichever process
-        made it; it may be another one without such a change. Cheap: made to be asked for several
-        times a second."""
+        """Differs after every change that a reader of that pipeline can see, whichever process made
+        it. It may also differ without such a change. Cheap enough to call several times a
+        second."""

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from webloom.domain.watch import RunStatus, Watch, WatchRun
+from webloom.domain.watch import Watch, WatchRun
 from webloom.domain.watch_run import NewRun, NextRun
 
 
@@ -17,12 +18,6 @@ class ActiveRun:
     published_at: datetime | None  # when all its checks were on the queue; None: not yet
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunFilter:
-    watch_id: str | None = None
-    status: RunStatus | None = None
-
-
 class WatchRuns(Protocol):
     """Runs of watches. A watch has one active run at most.
 
@@ -31,8 +26,8 @@ class WatchRuns(Protocol):
 
     async def start_run(self, watch_id: str, new: NewRun) -> WatchRun | None:
         """A new run with a page for each URL of the watch, or the active run, whose id differs. The
-        same call again returns the run that the first one started. None: there is no such watch, it
-        is no longer due, or it is external."""
+        same call again returns the run that the first one started. None: the watch is unknown, no
+        longer due, or external."""
 
     async def active_runs(self, *, limit: int) -> list[ActiveRun]:
         """Runs in progress, the oldest first, with current counters; without runs of events. On the
@@ -52,16 +47,15 @@ class WatchRuns(Protocol):
         """End the run and free its watch, which gets its last run, its failures in a row, its
         metrics and its next run. Pages without an outcome count as failed. If the next run of the
         watch is no longer `instead_of`, an edit has set it, and it stays; a paused watch has none.
-        Called again, it changes nothing and returns the run; None: there is no such run."""
+        A repeated call changes nothing and returns the run. None: the run is unknown."""
 
-    async def close_idle_runs(self, idle_since: datetime) -> int:
-        """Close runs of events without an event since then; how many. Their pages decide the
-        status."""
+    async def close_idle_runs(self, idle_since: datetime, *, limit: int) -> int:
+        """Close runs of events without an event since then, at most `limit`; how many. Their pages
+        decide the status."""
+
+    async def first_failures(self, run_ids: Collection[str]) -> Mapping[str, str]:
+        """Why a page of each of these runs failed, by run. Without those that are unknown or in
+        progress, or in which no page failed."""
 
     async def find_run(self, run_id: str) -> WatchRun | None:
         """With current counters while it is in progress."""
-
-    async def runs(
-        self, chosen: RunFilter, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[WatchRun], str | None]:
-        """The latest first, with the cursor of the next page. Raises BadCursor."""

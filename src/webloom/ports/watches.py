@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from webloom.domain.listing import BY_NAME, EVERYTHING, Count, ListFilter, Order
+from webloom.domain.tags import TagCount
 from webloom.domain.watch import Watch, WatchConfig
 
 
@@ -29,19 +31,36 @@ class Watches(Protocol):
     async def find_watch(self, watch_id: str) -> Watch | None: ...
 
     async def watches(
-        self, *, limit: int, cursor: str | None = None
+        self,
+        chosen: ListFilter = EVERYTHING,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        order: Order = BY_NAME,
     ) -> tuple[list[Watch], str | None]:
-        """By name and id, with the cursor of the next page. Raises BadCursor."""
+        """With the cursor of the next page in the same order. Raises BadCursor."""
+
+    async def count_chosen(self, chosen: ListFilter, *, most: int) -> Count:
+        """How many a filter finds; counting stops behind `most`."""
+
+    async def tags(self) -> list[TagCount]:
+        """As `counted_tags` has them."""
 
     async def count_watches(self) -> WatchCounts:
         """Cheap, however many URLs they have."""
 
     async def edit_watch(
-        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
+        self,
+        watch_id: str,
+        config: WatchConfig,
+        *,
+        next_run_at: datetime | None,
+        instead_of: WatchConfig | None = None,
     ) -> Watch | None:
-        """Replace the configuration; None: there is no such watch. If `enabled` or the schedule
+        """Replace the configuration; None: there is no such watch. With `instead_of`, raises
+        EditOvertaken if the configuration is another one by now. If `enabled` or the schedule
         changes, the next run is at `next_run_at`, otherwise it stays as it is. If the selection
-        changes, the validators of its pages are removed: the next check reads them again."""
+        changes, the validators of its pages are removed: the next check reads the pages again."""
 
     async def remove_watch(self, watch_id: str) -> bool:
         """False: there is no such watch. Its runs and pages stay. The watch goes first, then its

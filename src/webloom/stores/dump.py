@@ -1,7 +1,7 @@
-"""How the items of a dump are put into a store, as far as they are `Documents`.
+"""Loads the items of a dump that are `Documents` into a store, through the codecs that it has.
 
-Their codecs are those that the stores have. A backend adds how its collections are scanned, and how
-those are put that are written in batches of their own: records, postings, and all of a page.
+A backend adds how its collections are scanned, and loads what it writes in batches of its own:
+records, postings, and everything about a page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from webloom.domain.watch import EVENTS, Watch
 from webloom.domain.watch import RunStatus as WatchStatus
 from webloom.domain.watch_run import RunState
 from webloom.ports.dump import WholeRun
-from webloom.stores.feeds import FeedQueries
+from webloom.stores.feeds import StoredFeeds
 from webloom.stores.primitives import Documents, Now
 from webloom.stores.whole import merged, whole_run, whole_watch, without_nul
 
@@ -82,8 +82,8 @@ class StoredDump(ABC):
 
     def __init__(
         self,
-        documents: Mapping[str, Documents[Any]],  # of AGGREGATES, by collection
-        feeds: FeedQueries,
+        documents: Mapping[str, Documents[Any]],  # of AGGREGATES; runs with their counters
+        feeds: StoredFeeds,
         notes: Documents[str],
     ) -> None:
         self._documents = documents
@@ -111,8 +111,8 @@ class StoredDump(ABC):
         return [aggregate.item(found[key]) if key in found else None for key, _ in keyed]
 
     async def _put_feed(self, feed: Feed) -> None:
-        """A new one, or what a person has decided about it. One whose URL another feed has is left
-        out."""
+        """Add it, or write what a person decided about it. It is left out if another feed has its
+        URL."""
         state = (await self._documents["feeds"].read([feed.feed_id])).get(feed.feed_id)
         if state is None:
             await self._feeds.insert(FeedState(feed=feed))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Collection
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -21,11 +23,13 @@ from webloom.domain.import_transitions import (
     Take,
     choice,
     is_held,
+    may_have_batches,
     misses_batches,
     removed_feed,
 )
+from webloom.domain.storage_event import milliseconds_of, moment_of
 from webloom.parsing.web_url import host_of
-from webloom.ports.import_runs import Claim, RunFilter, RunPage
+from webloom.ports.import_runs import Claim, RunFilter, RunPlace
 from webloom.stores.primitives import Documents, Pairs
 
 
@@ -33,20 +37,6 @@ class ActiveFeed(NamedTuple):
     feed_id: str
     run_id: str  # its active run's
     fetch_url: str
-
-
-class RunQueries(Protocol):
-    def now(self) -> float:
-        """On the timeline."""
-
-    async def running(self) -> list[RunHead]:
-        """With the hosts of their sources, in the order in which they were started."""
-
-    async def active_feeds(self) -> list[ActiveFeed]: ...
-
-    async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage: ...
-
-    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]: ...
 
 
 class RunLedger(Protocol):
@@ -59,24 +49,36 @@ class RunLedger(Protocol):
         """The run is settled: its rows are no longer needed."""
 
 
-class StoredImportRuns:
-    """The port `ImportRuns`."""
+class StoredImportRuns(ABC):
+    """The port `ImportRuns`, and of `ListedRuns` what is no query; a backend adds those."""
 
     def __init__(
         self,
         documents: Documents[RunState],
-        queries: RunQueries,
         ledger: RunLedger,
         feeds: Documents[FeedState],
         starting: Pairs[FeedState, RunState],
         ending: Pairs[RunState, FeedState],
     ) -> None:
         self._documents = documents
-        self._queries = queries
         self._ledger = ledger
         self._feeds = feeds
         self._starting = starting
         self._ending = ending
+
+    @abstractmethod
+    def _now(self) -> float:
+        """On the timeline."""
+
+    @abstractmethod
+    async def _active(self) -> tuple[list[ActiveFeed], list[RunHead]]:
+        """Feeds with an active run, and then, not earlier, the runs that are running: with the
+        hosts of their sources, in the order in which they were started."""
+
+    @abstractmethod
+    async def _scan(
+        self, chosen: RunFilter, without: Collection[str], *, limit: int, oldest_first: bool
+    ) -> list[ImportRun]: ...
 
     async def start(self, feed_id: str, new: NewRun) -> ImportRun | None:
         def second(feed: FeedState | None) -> str | None:
@@ -106,7 +108,7 @@ class StoredImportRuns:
         wanted = choice(
             await self._heads(),
             owner=owner,
-            now=self._queries.now(),
+            now=self._now(),
             run_id=run_id,
             busy_hosts=busy_hosts,
         )
@@ -128,8 +130,7 @@ class StoredImportRuns:
 
     async def _heads(self) -> list[RunHead]:
         """Of all runs that can be claimed. Half-written pairs are completed on the way."""
-        feeds = await self._queries.active_feeds()
-        running = await self._queries.running()
+        feeds, running = await self._active()
         hosts = {feed.run_id: host_of(feed.fetch_url) for feed in feeds}
         known = {run.run_id for run in running}
         for feed in feeds:
@@ -165,7 +166,8 @@ class StoredImportRuns:
 
     async def note_reading(self, claim: Claim, reading: Reading) -> ImportRun | None:
         run_id = claim.run.run_id
-        event = Note(claim.token, reading, await self._ledger.sums(run_id))
+        sums = await self._ledger.sums(run_id) if may_have_batches(reading) else Sums()
+        event = Note(claim.token, reading, sums)
         [run] = await self._documents.change(transitions.note, [(run_id, event)], durable=False)
         return run
 
@@ -196,11 +198,30 @@ class StoredImportRuns:
         state = (await self._documents.read([run_id])).get(run_id)
         return None if state is None else state.run
 
-    async def page(self, chosen: RunFilter, *, offset: int, limit: int) -> RunPage:
-        return await self._queries.page(chosen, offset=offset, limit=limit)
+    async def scan(
+        self, chosen: RunFilter, place: RunPlace | None, *, limit: int, oldest_first: bool = False
+    ) -> tuple[list[ImportRun], RunPlace | None]:
+        without: Collection[str] = ()
+        if place is not None:
+            without = place.run_ids
+            chosen = (
+                replace(chosen, since=place.at) if oldest_first else replace(chosen, until=place.at)
+            )
+        runs = await self._scan(chosen, without, limit=limit, oldest_first=oldest_first)
+        return runs, _place_behind(runs, place) if len(runs) == limit else None
 
-    async def changed(self, since: datetime | None, *, limit: int) -> list[ImportRun]:
-        return await self._queries.changed(since, limit=limit)
+
+def _place_behind(runs: Sequence[ImportRun], before: RunPlace | None) -> RunPlace:
+    at = _in_milliseconds(runs[-1].started_at)
+    together = frozenset(run.run_id for run in runs if _in_milliseconds(run.started_at) == at)
+    if before is not None and before.at == at:
+        together |= before.run_ids
+    return RunPlace(at, together)
+
+
+def _in_milliseconds(moment: datetime) -> datetime:
+    """As the stores compare it."""
+    return moment_of(milliseconds_of(moment))
 
 
 def _active_run(feed: FeedState | None) -> str | None:

@@ -10,7 +10,7 @@ from webloom.domain.inventory import Attempt, FetchRequest, GivenBack, Outcome
 from webloom.domain.request_state import (
     Assumption,
     BeginAttempt,
-    Begun,
+    BeginResult,
     FinishAttempt,
     NotedRequest,
     RenewAttempt,
@@ -45,7 +45,9 @@ class Records(Protocol):
         durable: bool = True,
     ) -> list[Answer]:
         """Decide about each (URL, event), in order, and write what changed if nothing else did
-        meanwhile; otherwise decide again. A tombstone as the new state deletes the record.
+        meanwhile; otherwise decide again. A tombstone as the new state deletes the record, and is
+        what the URL has for TOMBSTONE_SECONDS. Where no crash undoes a record that others have
+        seen, every unknown URL has one: with None, a late outcome makes the record again.
 
         A backend for which reading is expensive decides on the state that `guess` assumes, and
         writes if its conditions hold. Without `durable` a crash may undo such a change.
@@ -78,7 +80,7 @@ class StoredInventory:
             items.append((request.url, event))
         await self._records.change(note_request, items, guess=assume_settled)
 
-    async def begin_attempt(self, request: FetchRequest, *, lease: float) -> Begun:
+    async def begin_attempt(self, request: FetchRequest, *, lease: float) -> BeginResult:
         event = BeginAttempt(self._storable(request), lease)
         [begun] = await self._records.change(
             begin_attempt, [(request.url, event)], guess=assume_waiting, durable=False

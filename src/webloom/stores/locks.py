@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webloom.domain.lease import Lease, acquired, released
+from webloom.domain.lease import Lease, acquired, is_held, released
 from webloom.stores.primitives import Documents, Now
 
 
@@ -21,6 +21,10 @@ class StoredLocks:
         [token] = await self._documents.change(_acquire, [(name, _Acquire(owner, seconds))])
         return token
 
+    async def is_held(self, name: str) -> bool:
+        [held] = await self._documents.change(_look, [(name, None)])
+        return held
+
     async def release(self, name: str, owner: str) -> None:
         await self._documents.change(_release, [(name, owner)])
 
@@ -29,6 +33,10 @@ def _acquire(lease: Lease | None, event: _Acquire, now: Now) -> tuple[Lease | No
     until = now.timeline + event.seconds
     taken = acquired(lease, event.owner, now=now.timeline, until=until)
     return (lease, None) if taken is None else (taken, taken.token)
+
+
+def _look(lease: Lease | None, event: None, now: Now) -> tuple[Lease | None, bool]:
+    return lease, is_held(lease, now=now.timeline)
 
 
 def _release(lease: Lease | None, owner: str, now: Now) -> tuple[Lease | None, None]:

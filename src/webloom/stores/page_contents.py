@@ -17,7 +17,7 @@ LONGEST_CHAIN = 64  # bodies to be read for one version
 
 
 def encoded(value: Any, *, with_surrogates: Callable[[Any], bytes]) -> bytes:
-    """JSON. Text that UTF-8 can't carry goes through `with_surrogates`. Raises EventRefused."""
+    """JSON. Text that UTF-8 can't encode goes through `with_surrogates`. Raises EventRefused."""
     try:
         try:
             data = canonical(value)
@@ -42,10 +42,10 @@ def decoded(data: bytes) -> Any:
 
 
 def joined(bodies: Sequence[bytes]) -> bytes:
-    """The content of a version, of the bodies that it is read from: first a whole one, then one
-    delta after the other. Raises ValueError when they are damaged."""
+    """The content of a version, from a whole body and the deltas that follow it. Raises ValueError
+    if they are damaged."""
     if not bodies:
-        raise ValueError("a stored version is not there")
+        raise ValueError("a stored version is missing")
     data = restored(bodies[0])
     for body in bodies[1:]:
         data = applied(body, data)

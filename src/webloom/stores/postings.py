@@ -1,4 +1,4 @@
-"""What both stores say of a batch of postings."""
+"""How a store reports a batch of postings: its counts and its failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_TITLE = 200
 
 
 def refused(posting: JobPosting, reason: str) -> Failure:
-    """For a record that the store does not take."""
+    """For a record that the store refuses."""
     title, url = posting.title[:LONGEST_TITLE], posting.job_url or ""
     shown = {"title": _valid(title), "jobUrl": _valid(url)}
     return Failure(
@@ -32,7 +32,7 @@ def _valid(text: str) -> str:
 def ledger_row(
     batch: Batch, refused: Sequence[Failure], *verdicts: Mapping[Verdict, int]
 ) -> tuple[Counts, list[Failure]]:
-    """What the ledger says of a batch that was applied."""
+    """The counts and failures of an applied batch, for its row in the ledger."""
     failures = [*batch.failures, *refused]
     counts = Counts(duplicate=batch.duplicates, failed=len(failures))
     for each in verdicts:

@@ -30,6 +30,9 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
+from webloom.domain.listing import Count, ListFilter, Order
+from webloom.domain.tags import TagCount
+
 State = TypeVar("State")
 First = TypeVar("First")
 Second = TypeVar("Second")
@@ -134,3 +137,18 @@ class Pairs(Protocol[First, Second]):
         and then the second. A process can die in between, so `decide` has to accept a pair with
         only the first written, and to return what completes it: repair is another call.
         """
+
+
+class SortedItems(Protocol[State]):
+    """What people configure, as lists: feeds or watches. Raises StoreUnavailable."""
+
+    async def page(
+        self, chosen: ListFilter, order: Order, *, limit: int, cursor: str | None
+    ) -> tuple[list[State], str | None]:
+        """With the cursor of the next page in the same order. Raises BadCursor."""
+
+    async def count(self, chosen: ListFilter, *, most: int) -> Count:
+        """How many a filter finds; counting stops behind `most`."""
+
+    async def tags(self) -> list[TagCount]:
+        """As `counted_tags` has them."""

@@ -26,7 +26,7 @@ from webloom.stores.primitives import Documents, Now, Pairs, whole_milliseconds
 
 class FoundRun(NamedTuple):
     state: RunState
-    watch: Watch | None  # None: it is gone
+    watch: Watch | None  # None: it was removed
 
 
 class _End(NamedTuple):
@@ -59,10 +59,10 @@ class StoredWatchRuns(ABC):
 
     @abstractmethod
     async def _in_progress(self, limit: int) -> Sequence[FoundRun]:
-        """As `active_runs`, with those whose watch is gone."""
+        """As `active_runs`, and those whose watch was removed."""
 
     @abstractmethod
-    async def _idle_runs(self, idle_since: datetime) -> Sequence[tuple[str, str]]:
+    async def _idle_runs(self, idle_since: datetime, limit: int) -> Sequence[tuple[str, str]]:
         """Runs of events in progress that were last updated by then: watch and run."""
 
     async def start_run(self, watch_id: str, new: NewRun) -> WatchRun | None:
@@ -98,9 +98,9 @@ class StoredWatchRuns(ABC):
         event = _End(next_run, self._keep)
         return await self._ending.change(_finish, run_id, event, second=_watch_id)
 
-    async def close_idle_runs(self, idle_since: datetime) -> int:
-        """The watch comes first: should the process die in between, the run is found again."""
-        idle = await self._idle_runs(idle_since)
+    async def close_idle_runs(self, idle_since: datetime, *, limit: int) -> int:
+        """The watch is written first: if the process dies in between, the run is found again."""
+        idle = await self._idle_runs(idle_since, limit)
         for watch_id, run_id in idle:
             await self._starting.change(_close, watch_id, None, second=_always(run_id))
         return len(idle)

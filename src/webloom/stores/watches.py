@@ -4,34 +4,46 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from webloom.domain.errors import EditOvertaken
+from webloom.domain.listing import BY_NAME, EVERYTHING, Count, ListFilter, Order
+from webloom.domain.tags import TagCount
 from webloom.domain.watch import Watch, WatchConfig, edited
 from webloom.domain.watch_run import RunState, active_run_id, removed
-from webloom.stores.primitives import Documents, Now, Pairs, whole_milliseconds
+from webloom.stores.primitives import Documents, Now, Pairs, SortedItems, whole_milliseconds
 
 
 class _Config(NamedTuple):
     watch_id: str
     config: WatchConfig
     next_run_at: datetime | None
+    instead_of: WatchConfig | None = None
+
+
+class _Edited(NamedTuple):
+    watch: Watch | None
+    has_other_selection: bool = False
+    is_overtaken: bool = False
 
 
 class StoredWatches(ABC):
-    """The writes of the port `Watches`; a backend adds the queries."""
+    """The port `Watches`, without some queries, which a backend adds."""
 
     def __init__(
         self,
         documents: Documents[Watch],
         with_runs: Pairs[Watch, RunState],  # to be ended
+        listed: SortedItems[Watch],
         *,
         keep: timedelta,
     ) -> None:
         self._documents = documents
         self._with_runs = with_runs
+        self._listed = listed
         self._keep = keep
 
     @abstractmethod
     async def forget_validators(self, watch_id: str) -> None:
-        """Of its pages; what a check brings later that began before this moment is not taken."""
+        """Remove the validators of its pages. A check that began earlier can't bring them back."""
 
     async def find_watch(self, watch_id: str) -> Watch | None:
         return (await self._documents.read([watch_id])).get(watch_id)
@@ -43,19 +55,42 @@ class StoredWatches(ABC):
         [answer] = await self._documents.change(_add, [(watch_id, event)])
         return answer
 
+    async def watches(
+        self,
+        chosen: ListFilter = EVERYTHING,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        order: Order = BY_NAME,
+    ) -> tuple[list[Watch], str | None]:
+        return await self._listed.page(chosen, order, limit=limit, cursor=cursor)
+
+    async def count_chosen(self, chosen: ListFilter, *, most: int) -> Count:
+        return await self._listed.count(chosen, most=most)
+
+    async def tags(self) -> list[TagCount]:
+        return await self._listed.tags()
+
     async def edit_watch(
-        self, watch_id: str, config: WatchConfig, *, next_run_at: datetime | None
+        self,
+        watch_id: str,
+        config: WatchConfig,
+        *,
+        next_run_at: datetime | None,
+        instead_of: WatchConfig | None = None,
     ) -> Watch | None:
-        """The validators go before the edit, so that a process which dies in between leaves this to
-        be done again, and after it, for a check that came in between."""
+        """The validators are removed before the edit, so that a crash in between leaves it to be
+        repeated, and again after it, because of checks that ended in between."""
         known = await self.find_watch(watch_id)
         if known is not None and known.config.selection != config.selection:
             await self.forget_validators(watch_id)
-        event = _Config(watch_id, config, whole_milliseconds(next_run_at))
-        [(watch, is_other)] = await self._documents.change(_edit, [(watch_id, event)])
-        if is_other:
+        event = _Config(watch_id, config, whole_milliseconds(next_run_at), instead_of)
+        [edited] = await self._documents.change(_edit, [(watch_id, event)])
+        if edited.is_overtaken:
+            raise EditOvertaken(f"{watch_id} was edited meanwhile")
+        if edited.has_other_selection:
             await self.forget_validators(watch_id)
-        return watch
+        return edited.watch
 
     async def remove_watch(self, watch_id: str) -> bool:
         return await self._with_runs.change(_remove, watch_id, self._keep, second=active_run_id)
@@ -74,14 +109,13 @@ def _add(known: Watch | None, event: _Config, now: Now) -> tuple[Watch, tuple[Wa
     return watch, (watch, True)
 
 
-def _edit(
-    known: Watch | None, event: _Config, now: Now
-) -> tuple[Watch | None, tuple[Watch | None, bool]]:
-    """Answers the watch, and whether its selection is another."""
+def _edit(known: Watch | None, event: _Config, now: Now) -> tuple[Watch | None, _Edited]:
     if known is None:
-        return None, (None, False)
+        return None, _Edited(None)
+    if event.instead_of not in (None, known.config):
+        return known, _Edited(known, is_overtaken=True)
     watch = edited(known, event.config, now=now.wall, next_run_at=event.next_run_at)
-    return watch, (watch, known.config.selection != event.config.selection)
+    return watch, _Edited(watch, known.config.selection != event.config.selection)
 
 
 def _remove(

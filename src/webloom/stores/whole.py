@@ -1,4 +1,4 @@
-"""What a dump holds of an aggregate, and which of two states stands.
+"""What a dump holds of an aggregate, and which of two states wins.
 
 The rules are the same for every store. A store reads the state that it holds, asks `merged`, and
 writes the answer on the condition that nothing has changed meanwhile.
@@ -9,22 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import msgspec
+from msgspec import structs
 
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
 from webloom.domain.notification import Notification
+from webloom.domain.page_check import OUTCOMES
+from webloom.domain.page_parts import PARTS, latest
 from webloom.domain.request_state import RequestState
 from webloom.domain.retention import Retention
-from webloom.domain.storage_event import EventPrice, Place, StorageEvent, milliseconds_of
+from webloom.domain.storage_event import (
+    EventPrice,
+    Place,
+    StorageEvent,
+    milliseconds_of,
+    price_rank,
+)
 from webloom.domain.watch import (
     Metrics,
-    Outcome,
     Watch,
 )
 from webloom.domain.watch_run import RunState, ended
@@ -44,10 +52,9 @@ from webloom.ports.postings import StoredPosting
 
 Item = TypeVar("Item")
 
-KEPT_IN_PROGRESS = timedelta(days=Retention().job_runs)  # since the last sign of life
+KEPT_IN_PROGRESS = Retention().kept_runs  # since the last sign of life
 MOST_TOGETHER = 500  # items
 LARGE = 16_000_000  # bytes of JSON, after which no more items are read together
-_OUTCOMES = (None, Outcome.FAILED, Outcome.UNCHANGED, Outcome.CHANGED)  # the last of a moment wins
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -57,7 +64,7 @@ def line_of(item: Any) -> Line:
 
 
 def chunks(items: Iterator[Any]) -> Iterator[list[Line]]:
-    """Lists that are neither long nor large."""
+    """Lists that are short, and small in bytes."""
     taken, size = list[Line](), 0
     for item in items:
         taken.append(line_of(item))
@@ -99,7 +106,7 @@ def whole_record(record: Record, state: RequestState) -> WholeRecord:
 
 
 def without_nul(text: str | None) -> str | None:
-    """SQLite can't hold one."""
+    """SQLite can't store NUL."""
     return text and text.replace("\0", "\ufffd")
 
 
@@ -139,7 +146,7 @@ def whole_page(
             change_percent=plain_amount(page.change_percent),
         )
     return WholePage(
-        job_id=page.job_id,
+        watch_id=page.watch_id,
         url=page.url,
         last_updated=page.last_updated,
         classification=part("classification", page.classification),
@@ -155,29 +162,25 @@ def whole_page(
 
 def part_events(page: WholePage) -> dict[str, StorageEvent]:
     """For each part of a page the event that brought it."""
-    parts = {name: getattr(page, name) for name in ("classification", "price", "availability")}
+    parts = {name: getattr(page, name) for name in PARTS}
     return {
-        name: event_of(page, part.place, **{name: part.value})
+        name: StorageEvent(
+            watch_id=page.watch_id,
+            url=page.url,
+            snapshot_hash=part.place.snapshot_hash,
+            ts=part.place.ts,
+            claimed=part.place.claimed,
+            **{name: part.value},
+        )
         for name, part in parts.items()
         if part is not None
     }
 
 
-def event_of(
-    item: WholePage | WholeVersion | WholePrice | WholeLog, place: Place, **said: Any
-) -> StorageEvent:
-    """An event that stores it, though not always with the same keys: those of an event without a
-    time of its own are others."""
-    return StorageEvent(
-        job_id=item.job_id,
-        url=item.url,
-        snapshot_hash=place.snapshot_hash,
-        ts=place.ts,
-        claimed=place.claimed,
-        **said,
-    )
-
-
+@overload
+def plain_amount(value: Decimal) -> Decimal: ...
+@overload
+def plain_amount(value: Decimal | None) -> Decimal | None: ...
 def plain_amount(value: Decimal | None) -> Decimal | None:
     """Without trailing zeros."""
     return None if value is None else Decimal(f"{value.normalize():f}")
@@ -199,7 +202,7 @@ def mended(value: Any) -> Any:
     return [mended(each) for each in value] if isinstance(value, list) else value
 
 
-# Which of two stands: the one that the store holds, the one that is loaded, or parts of both
+# Which of two wins: the one that the store holds, the one that is loaded, or parts of both
 
 
 def merged(here: Any, new: Any) -> Any:
@@ -207,10 +210,11 @@ def merged(here: Any, new: Any) -> Any:
 
 
 def is_settled(here: Any, new: Any) -> bool:
-    """Whether a store that holds one has nothing to learn from the other."""
+    """Whether a store that holds `here` would write nothing for `new`."""
     wanted = merged(here, new)
-    names = _DERIVED.get(type(new), ())
-    return bool(replace(wanted, **{name: getattr(here, name) for name in names}) == here)
+    if names := _DERIVED.get(type(new)):
+        wanted = structs.replace(wanted, **{name: getattr(here, name) for name in names})
+    return bool(wanted == here)
 
 
 def _by_time(moment: Callable[[Item], Any]) -> Callable[[Item, Item], Item]:
@@ -225,11 +229,10 @@ def _record(here: WholeRecord, new: WholeRecord) -> WholeRecord:
 
 
 def _feed(here: Feed, new: Feed) -> Feed:
-    """A run that has been started since the same state was loaded stays active."""
-    mine, theirs = _last_change(here), _last_change(new)
-    if mine == theirs:
-        return replace(new, active_run_id=here.active_run_id or new.active_run_id)
-    return here if mine > theirs else new
+    """A run that is active here stays so."""
+    if _last_change(here) > _last_change(new):
+        return here
+    return replace(new, active_run_id=here.active_run_id or new.active_run_id)
 
 
 def _watch(here: Watch, new: Watch) -> Watch:
@@ -248,15 +251,12 @@ def _last_change(it: Feed | Watch) -> datetime:
 
 
 def _version(here: WholeVersion, new: WholeVersion) -> WholeVersion:
-    """The earliest place, and content as soon as there is one. What is superseded stays so."""
+    """The earliest place and the first content. A superseded version stays superseded."""
+    place = min(here.place, new.place)
     if here.content is None and new.content is not None:
-        return replace(new, place=min(here.place, new.place))
-    return replace(
-        new,
-        place=min(here.place, new.place),
-        content=here.content if new.content is None else new.content,
-        expires_at=_later(here.expires_at, new.expires_at),
-    )
+        return structs.replace(new, place=place)
+    expires_at = _later(here.expires_at, new.expires_at)
+    return structs.replace(new, place=place, content=here.content, expires_at=expires_at)
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
@@ -264,14 +264,14 @@ def _later(one: datetime | None, other: datetime | None) -> datetime | None:
 
 
 def _page(here: WholePage, new: WholePage) -> WholePage:
-    """Of each part the latest."""
+    """The latest of each part."""
     checked, validated = _later_check(here, new), _later_validation(here, new)
-    return replace(
+    return structs.replace(
         new,
         last_updated=max(here.last_updated, new.last_updated, key=_or_never),
-        classification=_latest(here.classification, new.classification),
-        price=_latest(here.price, new.price),
-        availability=_latest(here.availability, new.availability),
+        classification=latest(here.classification, new.classification),
+        price=latest(here.price, new.price),
+        availability=latest(here.availability, new.availability),
         checked_at=checked.checked_at,
         outcome=checked.outcome,
         error=checked.error,
@@ -284,30 +284,34 @@ def _or_never(moment: int | None) -> tuple[bool, int]:
     return moment is not None, moment or 0
 
 
-def _latest(here: Any, new: Any) -> Any:
-    return here if new is None or (here is not None and here.place > new.place) else new
-
-
 _later_check: Callable[[WholePage, WholePage], WholePage] = _by_time(
-    lambda page: (_or_never(page.checked_at), _OUTCOMES.index(page.outcome))
+    lambda page: (_or_never(page.checked_at), (None, *OUTCOMES).index(page.outcome))
 )
 _later_validation: Callable[[WholePage, WholePage], WholePage] = _by_time(
-    lambda page: _or_never(page.validated_at)
+    lambda page: (_or_never(page.validated_at), page.validators.order)
 )
 
 
 def _log(here: WholeLog, new: WholeLog) -> WholeLog:
-    """The earliest event describes the change. What was announced stays so."""
-    return replace(
-        new if new.place <= here.place else here,
+    """As for events (`earliest`), the earliest describes the change, and among equals the one that
+    was stored first. What was announced stays so."""
+    return structs.replace(
+        new if new.place < here.place else here,
         number=new.number,
         batch=here.batch or new.batch,
-        untold=here.untold and new.untold,
+        is_pending=here.is_pending and new.is_pending,
     )
 
 
 def _price(here: WholePrice, new: WholePrice) -> WholePrice:
-    return replace(new, expires_at=_later(here.expires_at, new.expires_at))
+    """As for events: the lowest rank wins, with the time that was stored first."""
+    lowest = min(here, new, key=_price_rank)
+    expires_at = _later(here.expires_at, new.expires_at)
+    return structs.replace(lowest, ts=here.ts, expires_at=expires_at)
+
+
+def _price_rank(it: WholePrice) -> tuple[int, str, str, str]:
+    return price_rank(it.claimed, it.version_key, it.currency, it.change_percent)
 
 
 def _notification(here: Notification, new: Notification) -> Notification:

@@ -18,8 +18,8 @@ import pytest
 from redis.asyncio import Redis
 
 from contracts.waiting import depth_becomes, nothing_comes, take, until
-from patience import PATIENCE_SECONDS
 from servers.redis import RedisServer
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.bullmq import source
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
 from webloom.adapters.system_clock import SystemClock
@@ -73,7 +73,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 async def said(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         return (await process.stdout.readline()).decode().strip()
 
 
@@ -130,10 +130,10 @@ async def test_the_message_of_a_killed_process_comes_again_however_often(
         await depth_becomes(broker, EMPTY)
 
 
-async def persist(delivery: Delivery) -> None:
+async def retry_until_done(delivery: Delivery) -> None:
     async def buried() -> bool:
         try:
-            await delivery.bury("seven")
+            await delivery.dead_letter("seven")
         except BrokerUnavailable:
             return False
         return True
@@ -162,7 +162,7 @@ async def test_a_killed_server_loses_nothing_that_was_accepted(redis: RedisServe
                     delivery = await anext(deliveries)
                     served[delivery.message_id] += 1
                     if delivery.message_id.endswith("7"):
-                        await persist(delivery)
+                        await retry_until_done(delivery)
                     else:
                         await delivery.ack()
 
@@ -199,7 +199,7 @@ async def test_a_killed_server_loses_nothing_that_was_accepted(redis: RedisServe
 
 
 async def test_an_outage_longer_than_a_lease_takes_nobodys_work_away(redis: RedisServer) -> None:
-    lease = 6.0  # a stall of seconds keeps nobody from renewing it
+    lease = 6.0  # it is renewed despite a stall of seconds
     async with (
         opened(redis.url, lease=lease) as broker,
         opened(redis.url, lease=lease) as other,
@@ -208,7 +208,7 @@ async def test_an_outage_longer_than_a_lease_takes_nobodys_work_away(redis: Redi
     ):
         await broker.publish(QUEUE, message("m"))
         both = [asyncio.ensure_future(anext(each)) for each in (deliveries, others)]
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             [done], [waiter] = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         held = done.result()
         await asyncio.to_thread(redis.kill)
@@ -278,7 +278,7 @@ async def test_a_publish_whose_answer_was_lost_can_be_repeated(redis: RedisServe
             assert await witness.depth(QUEUE) == expected
 
 
-@pytest.mark.parametrize("verb", ["retry", "bury"])
+@pytest.mark.parametrize("verb", ["retry", "dead_letter"])
 async def test_a_verb_whose_answer_was_lost_can_be_repeated(redis: RedisServer, verb: str) -> None:
     proxy = LossyProxy(redis.port)
     async with (
@@ -290,7 +290,7 @@ async def test_a_verb_whose_answer_was_lost_can_be_repeated(redis: RedisServer, 
         delivery = await take(deliveries)
 
         def settle() -> Awaitable[None]:
-            return delivery.retry(60) if verb == "retry" else delivery.bury("x")
+            return delivery.retry(60) if verb == "retry" else delivery.dead_letter("x")
 
         proxy.losing = True
         with pytest.raises(BrokerUnavailable):
@@ -362,7 +362,7 @@ async def test_delayed_messages_are_on_time(
 @pytest.fixture
 def woken_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A consumer that is not woken does not look by itself for as long as a test waits."""
-    monkeypatch.setattr(source, "BLOCK_SECONDS", 5 * PATIENCE_SECONDS)
+    monkeypatch.setattr(source, "BLOCK_SECONDS", 5 * TIMEOUT_SECONDS)
 
 
 @pytest.mark.usefixtures("woken_only")
@@ -377,7 +377,7 @@ async def test_a_consumer_that_nobody_waits_at_wakes_the_next(redis: RedisServer
         waiter = asyncio.ensure_future(anext(second))
         await asyncio.sleep(0.05)
         await busy.publish(QUEUE, message("m"))
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             assert (await waiter).message_id == "m"
 
 
@@ -394,7 +394,7 @@ async def test_a_consumer_that_ends_wakes_the_next(redis: RedisServer) -> None:
                 waiter = asyncio.ensure_future(anext(deliveries))
                 await asyncio.sleep(0.01)
                 await leaving.publish(QUEUE, message(f"m{n}"))
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 delivery = await waiter
             assert delivery.message_id == f"m{n}"
             await delivery.ack()

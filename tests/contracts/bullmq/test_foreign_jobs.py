@@ -56,10 +56,10 @@ JOBS: dict[str, Fields] = {
         for counter in ("atm", "ats", "stc")
         for value in ("x", "", "1.5", "-3", "9223372036854775807", "9" * 40, b"\xff")
     },
-    "data is no json": {"data": b"\xff{"},
-    "priority is no number": {"priority": "nan", "delay": "x", "timestamp": "x"},
+    "data is not JSON": {"data": b"\xff{"},
+    "priority is not a number": {"priority": "nan", "delay": "x", "timestamp": "x"},
 }
-VERBS = ("ack", "retry", "bury")
+VERBS = ("ack", "retry", "dead_letter")
 
 
 @pytest.fixture
@@ -77,13 +77,6 @@ async def broker(redis_server: RedisServer, patient: None) -> AsyncIterator[Brok
 async def forgetful(redis_server: RedisServer, patient: None) -> AsyncIterator[Broker]:
     async with open_bullmq(redis_server.url, SystemClock(), limits={}, lease=LEASE) as opened:
         yield opened
-
-
-@pytest.fixture
-async def raw(redis_server: RedisServer) -> AsyncIterator[Redis]:
-    client = Redis.from_url(redis_server.url)
-    yield client
-    await client.aclose()
 
 
 async def write(raw: Redis, queue: str, fields: Fields, job_id: bytes = b"foreign") -> None:
@@ -104,11 +97,13 @@ async def settle(delivery: Delivery, verb: str) -> None:
     elif verb == "retry":
         await delivery.retry(60)
     else:
-        await delivery.bury("bad")
+        await delivery.dead_letter("bad")
 
 
 def after(verb: str) -> QueueDepth:
-    return QueueDepth(ready=0, delayed=int(verb == "retry"), in_flight=0, dead=int(verb == "bury"))
+    return QueueDepth(
+        ready=0, delayed=int(verb == "retry"), in_flight=0, dead=int(verb == "dead_letter")
+    )
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -127,7 +122,7 @@ async def test_a_job_with_odd_fields_can_be_settled(
         await broker.publish(queue, Message(id="next", body=b"1"))
         assert (await take(deliveries)).message_id == "next"
     assert [letter.id for letter in await broker.dead_letters(queue, limit=9)] == (
-        ["foreign"] if verb == "bury" else []
+        ["foreign"] if verb == "dead_letter" else []
     )
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
@@ -149,19 +144,19 @@ async def test_a_job_whose_id_is_no_text_can_be_settled(
         await until(is_renewed)
         await settle(delivery, verb)
         await depth_becomes(broker, after(verb), queue)
-    if verb == "bury":
+    if verb == "dead_letter":
         [letter] = await broker.dead_letters(queue, limit=9)
         assert letter.id == "~%FF%FE%3Ax"
         assert await broker.dead_letters(queue, limit=9, after=letter.id) == []
         assert await broker.put_back(queue, letter.id)
         async with broker.deliveries(queue, 1) as deliveries:
-            await (await take(deliveries)).bury("bad")
+            await (await take(deliveries)).dead_letter("bad")
         assert await broker.discard(queue, letter.id)
         assert await broker.depth(queue) == EMPTY
 
 
 @pytest.mark.parametrize("counter", ["ats", "stc"])
-async def test_the_counters_of_a_lost_job_with_odd_fields_begin_anew(
+async def test_the_counters_of_a_lost_job_with_odd_fields_start_over(
     forgetful: Broker, raw: Redis, queue: str, counter: str
 ) -> None:
     await write(raw, queue, {counter: "x"})
@@ -175,7 +170,7 @@ async def test_the_counters_of_a_lost_job_with_odd_fields_begin_anew(
         await depth_becomes(forgetful, EMPTY, queue)
 
 
-@pytest.mark.parametrize("verb", ["ack", "bury"])
+@pytest.mark.parametrize("verb", ["ack", "dead_letter"])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -211,8 +206,8 @@ async def test_a_burial_that_got_half_way_is_brought_to_its_end_by_a_repeat(
         delivery = await take(deliveries)
         await raw.delete(f"bull:{queue}:foreign:lock")
         await raw.lrem(f"bull:{queue}:active", 1, "foreign")
-        await delivery.bury("bad")
-        await delivery.bury("worse")
+        await delivery.dead_letter("bad")
+        await delivery.dead_letter("worse")
     [letter] = await broker.dead_letters(queue, limit=9)
     assert letter.reason == "bad"
 

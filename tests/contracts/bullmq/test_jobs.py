@@ -42,13 +42,6 @@ async def broker(redis_server: RedisServer, queue: str, patient: None) -> AsyncI
         yield opened
 
 
-@pytest.fixture
-async def raw(redis_server: RedisServer) -> AsyncIterator[Redis]:
-    client = Redis.from_url(redis_server.url)
-    yield client
-    await client.aclose()
-
-
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_message_id_can_be_a_job_id_and_is_read_back(message_id: str) -> None:
     job_id = to_job_id(message_id)
@@ -81,11 +74,11 @@ async def test_a_message_with_an_odd_id_goes_all_the_way(broker: Broker, message
     body = f'"{message_id}"'.encode()
     assert await broker.publish(queue, Message(id=message_id, body=body)) == message_id
     async with broker.deliveries(queue, 1) as deliveries:
-        await (await take(deliveries)).bury("odd")
+        await (await take(deliveries)).dead_letter("odd")
         assert await broker.put_back(queue, message_id)
         delivery = await take(deliveries)
         assert (delivery.message_id, delivery.body) == (message_id, body)
-        await delivery.bury("odd")
+        await delivery.dead_letter("odd")
         [letter] = await broker.dead_letters(queue, limit=9)
         assert (letter.id, letter.body) == (message_id, body)
         assert await broker.dead_letters(queue, limit=9, after=message_id) == []
@@ -121,13 +114,13 @@ async def test_a_repeated_delayed_publish_is_one_job(broker: Broker, queue: str)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.01])
-async def test_publishing_a_dead_letter_anew_takes_its_place(
+async def test_publishing_a_dead_letter_again_takes_its_place(
     broker: Broker, queue: str, delay: float
 ) -> None:
     await broker.publish(queue, Message(id="m", body=b"1"))
     async with broker.deliveries(queue, 1) as deliveries:
         await (await take(deliveries)).retry()
-        await (await take(deliveries)).bury("bad")
+        await (await take(deliveries)).dead_letter("bad")
         await broker.publish(queue, Message(id="m", body=b"2"), delay=delay)
         delivery = await take(deliveries)
         assert (delivery.body, delivery.attempt) == (b"2", 1)
@@ -141,7 +134,7 @@ async def test_a_full_queue_leaves_the_dead_letter_that_would_be_replaced(
 ) -> None:
     await broker.publish(queue, Message(id="m", body=b"1"))
     async with broker.deliveries(queue, 1) as deliveries:
-        await (await take(deliveries)).bury("bad")
+        await (await take(deliveries)).dead_letter("bad")
     await broker.publish_many(queue, [Message(id=name, body=b"1") for name in "abc"])
     with pytest.raises(QueueFull):
         await broker.publish(queue, Message(id="m", body=b"2"))
@@ -176,7 +169,7 @@ async def test_an_unseen_job_that_goes_back_was_never_taken(
 async def test_a_reason_is_cut(broker: Broker, queue: str) -> None:
     await broker.publish(queue, Message(id="m", body=b"1"))
     async with broker.deliveries(queue, 1) as deliveries:
-        await (await take(deliveries)).bury("\U0001f600" * 4000 + "end")
+        await (await take(deliveries)).dead_letter("\U0001f600" * 4000 + "end")
     [letter] = await broker.dead_letters(queue, limit=9)
     assert letter.reason == "\U0001f600" * 4000
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from contracts.waiting import depth_becomes, nothing_comes, take
-from patience import PATIENCE_SECONDS
 from servers.private import Missing, program
 from servers.redis import RedisServer
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
 from webloom.adapters.system_clock import SystemClock
 from webloom.ports.broker import Message, QueueDepth
@@ -81,15 +81,15 @@ class Node:
     async def tell(self, what: str, **more: Any) -> Any:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": what, **more}).encode() + b"\n")
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await self._answers.get()
 
     async def next_seen(self) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await self.seen.get()
 
     async def next_completed(self) -> str:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await self.completed.get()
 
 
@@ -110,7 +110,7 @@ async def node_side(node: str, redis: RedisServer) -> AsyncIterator[Node]:
         yield side
         assert process.stdin is not None
         process.stdin.close()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             assert await process.wait() == 0
     finally:
         if process.returncode is None:
@@ -215,14 +215,14 @@ async def test_jobs_of_node_are_settled_whatever_their_options(
         await first.retry()
         second = await take(deliveries)
         assert (second.message_id, second.attempt) == (message_id, 2)
-        await second.bury("bad")
+        await second.dead_letter("bad")
         [letter] = await broker.dead_letters(QUEUE, limit=10)
         assert (letter.id, json.loads(letter.body), letter.reason) == (message_id, {"a": 1}, "bad")
         assert await broker.dead_letters(QUEUE, limit=10, after=message_id) == []
         assert await broker.put_back(QUEUE, message_id)
         third = await take(deliveries)
         assert (third.message_id, third.attempt) == (message_id, 1)
-        await third.bury("still bad")
+        await third.dead_letter("still bad")
         assert await broker.discard(QUEUE, message_id)
         assert await broker.depth(QUEUE) == EMPTY
 
@@ -252,7 +252,7 @@ async def test_node_sees_what_was_buried_and_can_put_it_back(
 ) -> None:
     await broker.publish(QUEUE, Message(id="m", body=json.dumps(BATCH).encode()))
     async with broker.deliveries(QUEUE, 1) as deliveries:
-        await (await take(deliveries)).bury("the feed is broken: ä")
+        await (await take(deliveries)).dead_letter("the feed is broken: ä")
         [failed] = await other.tell("failed")
         assert (failed["id"], failed["data"]) == ("m", BATCH)
         assert failed["failedReason"] == "the feed is broken: ä"
@@ -293,7 +293,7 @@ async def test_a_rate_limit_of_node_is_kept_and_not_overdone(
     loop = asyncio.get_running_loop()
     start = loop.time()
     async with broker.deliveries(QUEUE, 5) as deliveries:
-        async with asyncio.timeout(PATIENCE_SECONDS):  # which five seconds for each would exhaust
+        async with asyncio.timeout(TIMEOUT_SECONDS):  # which five seconds for each would exhaust
             for _ in names:
                 await (await take(deliveries)).ack()
     assert loop.time() - start > 3.7

@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from contracts.waiting import depth_becomes, take, until
-from patience import PATIENCE_SECONDS
 from servers.private import free_port
 from servers.redis import RedisServer
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.bullmq.broker import BullmqBroker, open_bullmq
 from webloom.adapters.bullmq.refusals import check_server, translated
 from webloom.adapters.bullmq.server import QUIET_SECONDS
@@ -88,7 +88,7 @@ async def test_a_ready_connection_says_where_it_leads(redis: RedisServer) -> Non
 
 
 @pytest.mark.parametrize(
-    "credentials", ["", f":wrong{SECRET}@", f"somebody:{SECRET}@"], ids=["none", "wrong", "user"]
+    "credentials", ["", f":wrong{SECRET}@", f"stranger:{SECRET}@"], ids=["none", "wrong", "user"]
 )
 async def test_wrong_credentials_are_refused_without_showing_them(
     tmp_path: Path, credentials: str
@@ -123,9 +123,9 @@ async def test_the_rights_that_are_advised_are_enough(redis: RedisServer) -> Non
             await broker.publish(QUEUE, message("m"))
             await (await waiter).retry(0.3)
             await asyncio.sleep(0.6)  # a renewal and a look for stalled jobs
-            await (await take(deliveries)).bury("bad")
+            await (await take(deliveries)).dead_letter("bad")
             assert await broker.put_back(QUEUE, "m")
-            await (await take(deliveries)).bury("bad")
+            await (await take(deliveries)).dead_letter("bad")
         assert len(await broker.dead_letters(QUEUE, limit=9)) == 1
         assert await broker.discard(QUEUE, "m")
         assert await broker.depth(QUEUE) == EMPTY
@@ -196,7 +196,7 @@ async def test_a_lack_of_replicas_passes(redis: RedisServer) -> None:
         await broker.publish(QUEUE, message("m"))
         held = await take(deliveries)
         await raw.config_set("min-replicas-to-write", 1)
-        for call in (broker.publish(QUEUE, message("n")), held.retry(), held.bury("bad")):
+        for call in (broker.publish(QUEUE, message("n")), held.retry(), held.dead_letter("bad")):
             with pytest.raises(BrokerUnavailable, match="NOREPLICAS"):
                 await call
         await held.ack()
@@ -210,7 +210,7 @@ async def test_a_lack_of_replicas_passes(redis: RedisServer) -> None:
     [
         "decode_responses=true", "socket_timeout=0.05", "socket_connect_timeout=9", "protocol=3",
         "retry_on_timeout=true", "retry=5", "encoding=utf-16", "encoding_errors=ignore",
-        "health_check_interval=1", "client_name=somebody",
+        "health_check_interval=1", "client_name=someone",
     ],
 )  # fmt: skip
 async def test_an_address_changes_nothing_about_how_redis_is_spoken_to(
@@ -297,8 +297,8 @@ async def test_without_a_server_calls_fail_at_once_and_later_work(tmp_path: Path
     server = RedisServer(tmp_path / "redis")
     async with opened(server.url) as broker:
         assert broker.connection().state == "DISCONNECTED"
-        # Less than so many calls take that nobody answers.
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        # Less than so many unanswered calls take.
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             for _ in range(20):
                 with pytest.raises(BrokerUnavailable, match=f"{server.url} does not answer"):
                     await broker.publish(QUEUE, message("m"))
@@ -306,7 +306,7 @@ async def test_without_a_server_calls_fail_at_once_and_later_work(tmp_path: Path
                 await broker.depth(QUEUE)
         async with broker.deliveries(QUEUE, 1) as deliveries:
             waiter = asyncio.create_task(take(deliveries))
-            await asyncio.sleep(0.05)  # it finds nobody
+            await asyncio.sleep(0.05)  # no server answers
             with server.running():
                 assert (await state_becomes(broker, "READY")).detail is None
                 await broker.publish(QUEUE, message("m"))
@@ -335,7 +335,7 @@ async def test_a_paused_server_does_not_hold_a_call_for_ever(redis: RedisServer)
         held = await take(deliveries)
         redis.pause()
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 calls = [broker.publish(QUEUE, message(f"m{n}")) for n in range(20)]
                 answers = await asyncio.gather(
                     *calls, broker.depth(QUEUE), held.retry(), return_exceptions=True
@@ -352,7 +352,7 @@ async def test_a_paused_server_does_not_hold_a_call_for_ever(redis: RedisServer)
             await delivery.ack()
             return delivery.message_id == "after"
 
-        await until(all_came)  # a publish that failed may have arrived all the same
+        await until(all_came)  # a publish that failed may still have arrived
 
 
 async def test_a_server_that_hangs_is_tried_now_and_then_and_keeps_nobody_else_waiting(
@@ -363,7 +363,7 @@ async def test_a_server_that_hangs_is_tried_now_and_then_and_keeps_nobody_else_w
         try:
             with pytest.raises(BrokerUnavailable, match="does not answer"):
                 await broker.publish(QUEUE, message("first"))
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 for _ in range(50):
                     with pytest.raises(BrokerUnavailable, match="does not answer"):
                         await broker.depth(QUEUE)
@@ -372,7 +372,7 @@ async def test_a_server_that_hangs_is_tried_now_and_then_and_keeps_nobody_else_w
                 broker.publish_many(QUEUE, [message(f"m{n}") for n in range(9)])
             )
             await asyncio.sleep(0.05)
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 for _ in range(50):
                     with pytest.raises(BrokerUnavailable, match="does not answer"):
                         await broker.depth(QUEUE)

@@ -19,10 +19,11 @@ from contracts.mongodb_backend import NAMES
 from contracts.waiting import until
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
-from webloom.adapters.mongodb import client
-from webloom.adapters.mongodb.client import CollectionNames, MongoDatabase, open_mongodb
+from webloom.adapters.mongodb import database as mongodb_database
+from webloom.adapters.mongodb.database import CollectionNames, MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.system_clock import SystemClock
+from webloom.domain.backoff import RECONNECT
 from webloom.domain.errors import BackendRefused, StoreUnavailable
 
 SECRET = "s3cr3t"
@@ -30,7 +31,7 @@ SECRET = "s3cr3t"
 
 @pytest.fixture
 def name(mongod: MongoServer) -> Iterator[str]:
-    """Of a database that nobody has used."""
+    """Of a database that was never used."""
     chosen = f"test-{uuid.uuid4().hex[:12]}"
     yield chosen
     with pymongo.MongoClient[dict[str, Any]](mongod.url) as direct:
@@ -53,7 +54,7 @@ BAD_URLS = [
     (f"mongodb://user:%zz{SECRET}@host/", "not understand", "a broken escape in the password"),
     ("mongodb://host/a b", "not understand", "no name for a database"),
     ("mongodb:///", "not understand", "no host"),
-    (f"mongodb://host/?unheard={SECRET}", "unheard", "an option that nobody knows"),
+    (f"mongodb://host/?unheard={SECRET}", "unheard", "an unknown option"),
     (f"mongodb://host/?tls={SECRET}", "option", "a value that an option does not take"),
     (f"mongodb://host/?authMechanism={SECRET}", "option", "an unknown mechanism"),
 ]
@@ -82,7 +83,7 @@ async def test_the_address_names_the_database_and_the_settings_name_the_collecti
             "m", "m_forgotten", "l", "h", "copies",
             "feeds", "jobs", "jobs_words", "import_logs", "import_logs_batches",
             "pages", "snapshots", "price_history", "change_logs", "job_runs",
-            "watches", "watch_ledger", "notices",
+            "watches", "watch_ledger", "notices", "worker_logs",
         }  # fmt: skip
         assert "unused" not in direct.list_database_names()
 
@@ -123,9 +124,7 @@ async def test_an_index_that_is_in_the_way_is_named(mongod: MongoServer, name: s
     assert "drop that index" in text
 
 
-async def test_documents_that_are_in_the_way_of_an_index_are_told_of(
-    mongod: MongoServer, name: str
-) -> None:
+async def test_documents_that_prevent_an_index_are_reported(mongod: MongoServer, name: str) -> None:
     with pymongo.MongoClient[dict[str, Any]](mongod.url) as direct:
         direct[name]["metadata"].insert_many([{"url": URL}, {"url": URL}])
     text = await refusal(mongod.url, name)
@@ -136,7 +135,7 @@ async def test_a_server_that_is_too_old_is_refused(
     mongod: MongoServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A really old one does not run here; a future need takes its place."""
-    monkeypatch.setattr(client, "OLDEST_SERVER", 1000)
+    monkeypatch.setattr(mongodb_database, "OLDEST_SERVER", 1000)
     text = await refusal(mongod.url)
     assert str(mongod.port) in text
     assert "version 7" in text
@@ -146,7 +145,7 @@ async def test_a_server_that_is_too_old_is_refused(
 async def test_only_good_credentials_connect_and_no_password_is_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Wrong ones are refused, none at all too, right ones serve; nobody sees the password."""
+    """Wrong ones are refused, none at all too, right ones serve; the password is never shown."""
     caplog.set_level(logging.DEBUG, "webloom")
     server = MongoServer(tmp_path / "auth", "--auth")
     with server.running():
@@ -166,7 +165,7 @@ async def test_only_good_credentials_connect_and_no_password_is_shown(
 
         for credentials, says in (
             (f"me:{SECRET}wrong@", "refuses the user name or the password"),
-            (f"nobody:{SECRET}@", "refuses the user name or the password"),
+            (f"stranger:{SECRET}@", "refuses the user name or the password"),
             (f"reader:{SECRET}@", "does not allow"),
             ("", "does not allow"),
         ):
@@ -189,7 +188,7 @@ async def test_only_good_credentials_connect_and_no_password_is_shown(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RECONNECT", replace(client.RECONNECT, cap=1.0))
+    monkeypatch.setattr(mongodb_database, "RECONNECT", replace(RECONNECT, cap=1.0))
 
 
 async def is_ready(database: MongoDatabase) -> bool:
@@ -216,8 +215,8 @@ async def test_a_server_that_is_not_there_is_waited_for(tmp_path: Path, impatien
 async def test_what_a_server_that_comes_later_refuses_is_said_by_every_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
-    known = client.OLDEST_SERVER
-    monkeypatch.setattr(client, "OLDEST_SERVER", 1000)
+    known = mongodb_database.OLDEST_SERVER
+    monkeypatch.setattr(mongodb_database, "OLDEST_SERVER", 1000)
     server = MongoServer(tmp_path)
     async with open_mongodb(server.url, SystemClock(), database="webloom", names=NAMES) as database:
 
@@ -228,7 +227,7 @@ async def test_what_a_server_that_comes_later_refuses_is_said_by_every_call(
             await until(is_refused)
             with pytest.raises(BackendRefused, match="upgrade"):
                 await MongoInventoryStore(database).find(URL)
-            monkeypatch.setattr(client, "OLDEST_SERVER", known)  # somebody sees to it
+            monkeypatch.setattr(mongodb_database, "OLDEST_SERVER", known)  # it is fixed meanwhile
             await until(lambda: is_ready(database))
             assert await MongoInventoryStore(database).find(URL) is None
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from contracts.dying import Killed
 from contracts.import_samples import (
     LEASE,
     add_feed,
@@ -24,7 +25,7 @@ from contracts.import_samples import (
 )
 from contracts.mongodb_backend import postings_of, runs_of
 from fakes.clock import FakeClock
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.import_run import Counts
 from webloom.ports.imports import Imports
@@ -34,10 +35,6 @@ GONE = key_of("gone")
 BOTH = postings("gone", "kept")
 
 Then = Callable[[], Awaitable[None]]
-
-
-class Death(BaseException):
-    """Of the process, at this very call."""
 
 
 class Steps:
@@ -121,7 +118,7 @@ async def test_what_a_producer_was_closing_when_it_died_is_closed_by_the_next(
     await add_feed(others)
 
     async def die() -> None:
-        raise Death
+        raise Killed
 
     for step in range(1, MOST_STEPS):
         await import_all(others, BOTH)
@@ -130,7 +127,7 @@ async def test_what_a_producer_was_closing_when_it_died_is_closed_by_the_next(
         steps = Steps(step, die)
         try:
             await process(mongodb, steps).postings.close(claim, [GONE])
-        except Death:
+        except Killed:
             clock.advance(LEASE + 1)
             claim = await claimed(others, "second", run.run_id)
             await others.postings.close(claim, [GONE])

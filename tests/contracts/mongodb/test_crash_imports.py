@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from contracts.dying import Killed
 from contracts.import_samples import (
     all_read,
     apply,
@@ -22,7 +23,7 @@ from contracts.import_samples import (
     started,
 )
 from contracts.mongodb_backend import postings_of, runs_of
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.import_transitions import Ending
@@ -31,16 +32,12 @@ from webloom.ports.imports import Imports
 ENDING = Ending(error="cancelled", next_run_at=None)
 
 
-class Death(BaseException):
-    """Of the process, at this very call."""
-
-
 @pytest.fixture
 def store(mongodb: MongoDatabase) -> Imports:
     return mongodb_imports(mongodb)
 
 
-@pytest.mark.parametrize("others", ["nobody dies", "start", "claim", "finish"])
+@pytest.mark.parametrize("others", ["none", "start", "claim", "finish"])
 async def test_a_row_that_the_end_of_its_run_has_missed_is_counted_though_the_producer_died(
     store: Imports, monkeypatch: pytest.MonkeyPatch, others: str
 ) -> None:
@@ -54,12 +51,12 @@ async def test_a_row_that_the_end_of_its_run_has_missed_is_counted_though_the_pr
         monkeypatch.setattr(pairs, "change", real)
         assert await apply(store, claim, 0, postings("a", "b")) == Counts(new=2)
         ended = await real(*values, **named)
-        if others != "nobody dies":
-            raise Death
+        if others != "none":
+            raise Killed
         return ended
 
     monkeypatch.setattr(pairs, "change", change)
-    with suppress(Death):
+    with suppress(Killed):
         await store.runs.finish(claim, all_read(3, 2), ENDING)
     match others:
         case "start":
@@ -94,14 +91,14 @@ async def test_a_batch_whose_run_ended_before_its_worker_died_is_counted_as_far_
         reached.set()
         await go_on.wait()
         await real(*values)
-        raise Death
+        raise Killed
 
     monkeypatch.setattr(owner, name, call)
     dying = asyncio.ensure_future(apply(store, claim, 0, jobs))
     await reached.wait()
     await end(store, claim, all_read(6, 2), error="cancelled")
     go_on.set()
-    with pytest.raises(Death):
+    with pytest.raises(Killed):
         await dying
     for _ in range(2):
         assert await store.postings.apply_batch(batch(claim.run.run_id, 0, jobs)) is None

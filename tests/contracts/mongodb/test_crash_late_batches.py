@@ -23,7 +23,7 @@ from contracts.import_samples import (
     stored,
 )
 from contracts.mongodb_backend import postings_of, runs_of
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.import_run import Counts, ImportRun, RunStatus
@@ -53,7 +53,7 @@ async def half_way(
     store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim, *, fails: bool = False
 ) -> AsyncIterator[asyncio.Task[Counts | None]]:
     """The worker has inserted what is new. It changes what differs when the block has ended, though
-    it may be told that this has failed."""
+    it may get the reply that this has failed."""
     reached, go_on = asyncio.Event(), asyncio.Event()
     real = postings_of(store)._writes._change
 
@@ -97,7 +97,7 @@ async def test_what_the_first_worker_stores_afterwards_is_counted(
         assert run.reading.fetched == run.counts.total
 
 
-async def test_what_a_worker_was_not_told_that_it_has_stored_is_counted(
+async def test_a_write_whose_reply_was_lost_is_counted(
     store: Imports, monkeypatch: pytest.MonkeyPatch, claim: Claim
 ) -> None:
     async with half_way(store, monkeypatch, claim, fails=True) as worker:

@@ -21,7 +21,7 @@ import pytest
 from contracts.watch_samples import config, event, url
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.watches import MongoWatches

@@ -1,5 +1,5 @@
 """What a crash of MongoDB has undone before the end of an attempt: its beginning, which is answered
-early, and a note that nobody was told of yet."""
+early, and a note that was not read yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contracts.inventory_samples import (
     request,
 )
 from fakes.clock import FakeClock
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.domain.inventory import AlreadyDone, Attempt, GivenBack, Outcome, Status, url_key
 

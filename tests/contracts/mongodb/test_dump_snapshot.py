@@ -5,9 +5,12 @@ from dataclasses import replace
 import pymongo
 import pytest
 
+from contracts.adapters import WHOLE, Whole
 from contracts.inventory_samples import complete
-from contracts.whole_samples import REPLICA_SET, SITE, Whole, held
+from contracts.whole_samples import SITE, held
 from servers.mongod import MongoServer
+
+[REPLICA_SET] = [each for each in WHOLE if each.server == "replicas"]
 
 
 @pytest.mark.thorough

@@ -30,14 +30,15 @@ from contracts.inventory_samples import (
 from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.waiting import until
 from fakes.clock import FakeClock
-from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
-from webloom.adapters.mongodb import client
-from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
+from timeouts import TIMEOUT_SECONDS
+from webloom.adapters.mongodb import database as mongodb_database
+from webloom.adapters.mongodb.database import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.records import RecordChanges
 from webloom.adapters.system_clock import SystemClock
+from webloom.domain.backoff import RECONNECT
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.inventory import (
     AlreadyDone,
@@ -127,18 +128,13 @@ async def proxy(request: pytest.FixtureRequest) -> AsyncIterator[LossyProxy]:
 
 
 @pytest.fixture
-async def database(
+async def mongodb(
     proxy: LossyProxy, clock: FakeClock, patient: None
 ) -> AsyncIterator[MongoDatabase]:
     async with open_mongodb(proxy.url, clock, database="faults", names=NAMES) as opened:
         measured_once(opened)
         await empty(opened)
         yield opened
-
-
-@pytest.fixture
-def store(database: MongoDatabase) -> MongoInventoryStore:
-    return MongoInventoryStore(database)
 
 
 async def unanswered(
@@ -157,7 +153,7 @@ async def unanswered(
 
 @pytest.mark.parametrize("known", [False, True], ids=["new URL", "known URL"])
 async def test_an_attempt_whose_beginning_was_not_answered_is_had_by_asking_again(
-    proxy: LossyProxy, store: MongoInventoryStore, database: MongoDatabase, known: bool
+    proxy: LossyProxy, store: MongoInventoryStore, mongodb: MongoDatabase, known: bool
 ) -> None:
     wanted = request("r")
     if known:
@@ -165,7 +161,7 @@ async def test_an_attempt_whose_beginning_was_not_answered_is_had_by_asking_agai
     begun = await unanswered(
         proxy, "update" if known else "insert", store.begin_attempt(wanted, lease=LEASE)
     )
-    other = MongoInventoryStore(database)
+    other = MongoInventoryStore(mongodb)
     assert isinstance(await begin_any(other, wanted), Busy), "it is not another process's"
     attempt = begun if isinstance(begun, Attempt) else await begin(store, wanted)
     assert (attempt.number, attempt.retry_count, attempt.request_id) == (1, 0, "r")
@@ -182,18 +178,18 @@ async def test_an_attempt_that_is_had_again_lasts_a_whole_lease(
     await unanswered(proxy, "update", store.begin_attempt(wanted, lease=LEASE))
     clock.advance(LEASE + 5)
     attempt = await begin(store, wanted)
-    assert (attempt.number, attempt.retry_count) == (1, 0), "nobody was lost"
+    assert (attempt.number, attempt.retry_count) == (1, 0), "no attempt was lost"
     assert (await state_of(store)).in_progress_for == pytest.approx(LEASE, abs=0.1)
 
 
 async def test_an_attempt_that_somebody_else_took_over_meanwhile_is_not_had_again(
-    proxy: LossyProxy, store: MongoInventoryStore, database: MongoDatabase, clock: FakeClock
+    proxy: LossyProxy, store: MongoInventoryStore, mongodb: MongoDatabase, clock: FakeClock
 ) -> None:
     wanted = request()
     await note(store, wanted)
     await unanswered(proxy, "update", store.begin_attempt(wanted, lease=LEASE))
     clock.advance(LEASE + 1)
-    other = MongoInventoryStore(database)
+    other = MongoInventoryStore(mongodb)
     taken = await begin(other, wanted)
     assert isinstance(await begin_any(store, wanted), Busy)
     assert await other.finish_attempt(taken, COMPLETED)
@@ -213,7 +209,7 @@ OUTCOMES: list[tuple[Outcome, Status]] = [
 async def test_an_outcome_that_was_not_answered_stands_when_it_is_repeated(
     proxy: LossyProxy,
     store: MongoInventoryStore,
-    database: MongoDatabase,
+    mongodb: MongoDatabase,
     outcome: Outcome,
     status: Status,
 ) -> None:
@@ -221,7 +217,7 @@ async def test_an_outcome_that_was_not_answered_stands_when_it_is_repeated(
     await unanswered(proxy, "update", store.finish_attempt(attempt, outcome))
     assert await status_of(store) is status
     before = await found(store)
-    other = MongoInventoryStore(database)
+    other = MongoInventoryStore(mongodb)
     assert not await other.finish_attempt(attempt, outcome), "it is not another process's"
     assert await store.finish_attempt(attempt, outcome)
     assert await found(store) == before
@@ -240,9 +236,9 @@ async def test_an_outcome_stands_although_the_next_attempt_has_begun(
 
 
 async def test_notes_locks_and_forgetting_can_be_repeated(
-    proxy: LossyProxy, store: MongoInventoryStore, database: MongoDatabase
+    proxy: LossyProxy, store: MongoInventoryStore, mongodb: MongoDatabase
 ) -> None:
-    lock = mongodb_locks(database)
+    lock = mongodb_locks(mongodb)
     await unanswered(proxy, "insert", lock.acquire("name", "me", 10))
     assert await lock.acquire("name", "me", 10) == 1
     assert await lock.acquire("name", "you", 10) is None
@@ -314,8 +310,8 @@ async def private_server(
             yield server, database
 
 
-async def persist(call: Callable[[], Awaitable[Answer]]) -> Answer:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+async def retry_until_available(call: Callable[[], Awaitable[Answer]]) -> Answer:
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while True:
             try:
                 return await call()
@@ -334,7 +330,7 @@ async def test_what_was_answered_outlives_the_death_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replica_set: str | None
 ) -> None:
     """Killed twice under load: every URL ends as completed once, with its own source."""
-    monkeypatch.setattr(client, "RECONNECT", replace(client.RECONNECT, cap=1.0))
+    monkeypatch.setattr(mongodb_database, "RECONNECT", replace(RECONNECT, cap=1.0))
     async with private_server(tmp_path, SystemClock(), replica_set) as (server, database):
         store = MongoInventoryStore(database)
         urls = iter([f"{URL}/{n}" for n in range(400)])
@@ -343,10 +339,10 @@ async def test_what_was_answered_outlives_the_death_of_the_server(
         async def work() -> None:
             for url in urls:
                 wanted = request(url=url)
-                begun = await persist(lambda: store.begin_attempt(wanted, lease=60))  # noqa: B023
+                begun = await retry_until_available(lambda: store.begin_attempt(wanted, lease=60))  # noqa: B023
                 assert isinstance(begun, Attempt), begun
                 outcome = Completed(received=replace(RECEIVED, page_source=url))
-                assert await persist(lambda: store.finish_attempt(begun, outcome))  # noqa: B023
+                assert await retry_until_available(lambda: store.finish_attempt(begun, outcome))  # noqa: B023
                 answered.append(url)
                 await asyncio.sleep(0.02)
 
@@ -359,7 +355,7 @@ async def test_what_was_answered_outlives_the_death_of_the_server(
                 known = list(answered)
                 await asyncio.to_thread(server.restart)
                 for url in known:
-                    record = await persist(lambda: store.find(url))  # noqa: B023
+                    record = await retry_until_available(lambda: store.find(url))  # noqa: B023
                     assert record is not None
                     assert record.metadata.page_source == url
         assert len(answered) == 400
@@ -377,17 +373,17 @@ async def test_a_death_of_the_server_undoes_no_beginning_that_has_consequences(
 
         async def struck() -> None:
             await asyncio.to_thread(server.restart)
-            await persist(lambda: store.find(URL))
+            await retry_until_available(lambda: store.find(URL))
 
         attempt = await begin(store)
         await struck()
-        assert await persist(lambda: store.finish_attempt(attempt, COMPLETED))
+        assert await retry_until_available(lambda: store.finish_attempt(attempt, COMPLETED))
         assert await status_of(store) is Status.COMPLETED
 
         before = (await state_of(store)).token
         assert await begin_any(store, request(attempt.request_id)) == AlreadyDone()
         await struck()
-        await persist(lambda: note(store, request(attempt.request_id), before))
+        await retry_until_available(lambda: note(store, request(attempt.request_id), before))
         assert await status_of(store) is Status.COMPLETED
 
         lost = request("deadly", url=f"{URL}/deadly")
@@ -396,7 +392,7 @@ async def test_a_death_of_the_server_undoes_no_beginning_that_has_consequences(
             begun = await begin_any(store, lost, lease=0.0)
         assert isinstance(begun, GiveUp)
         await struck()
-        record = await persist(lambda: store.find(lost.url))
+        record = await retry_until_available(lambda: store.find(lost.url))
         assert record is not None
         assert record.status is Status.FAILED_PERMANENT
 
@@ -408,14 +404,14 @@ async def test_a_server_that_hangs_holds_nobody_up_for_long(tmp_path: Path) -> N
         server.pause()
         try:
             for _ in range(2):
-                async with asyncio.timeout(PATIENCE_SECONDS / 2):
+                async with asyncio.timeout(TIMEOUT_SECONDS / 2):
                     with pytest.raises(StoreUnavailable, match=str(server.port)):
                         await store.finish_attempt(attempt, COMPLETED)
             assert database.connection().state != "READY"
             assert database.connection().detail
         finally:
             server.resume()
-        assert await persist(lambda: store.finish_attempt(attempt, COMPLETED))
+        assert await retry_until_available(lambda: store.finish_attempt(attempt, COMPLETED))
         assert await status_of(store) is Status.COMPLETED
 
         async def is_ready() -> bool:
@@ -429,7 +425,7 @@ async def test_calls_that_wait_together_fail_together_and_none_hangs(tmp_path: P
     async with private_server(tmp_path, SystemClock()) as (server, database):
         store = MongoInventoryStore(database)
         server.kill()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             calls: list[Awaitable[object]] = [store.find(f"{URL}/{n}") for n in range(20)]
             calls += [begin_any(store, request(url=f"{URL}/{n}")) for n in range(20)]
             calls += [note(store, request(url=f"{URL}/{n}")) for n in range(20)]
@@ -438,5 +434,5 @@ async def test_calls_that_wait_together_fail_together_and_none_hangs(tmp_path: P
             answers = await asyncio.gather(*calls, return_exceptions=True)
         assert all(isinstance(answer, StoreUnavailable) for answer in answers)
         server.start()
-        await persist(lambda: store.find(URL))
+        await retry_until_available(lambda: store.find(URL))
         await complete(store, outcome=Failed(reason="404", retry_count=0))

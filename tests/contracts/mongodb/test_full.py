@@ -19,8 +19,8 @@ from contracts.page_samples import event, numbers, parsed
 from contracts.waiting import until
 from servers.mongod import MongoServer
 from servers.quota import Quota
-from webloom.adapters.mongodb import client
-from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
+from webloom.adapters.mongodb import database as mongodb_database
+from webloom.adapters.mongodb.database import MongoDatabase, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
@@ -90,7 +90,7 @@ async def test_over_its_quota_a_database_is_read_and_pruned(quota: Quota, name: 
             with pytest.raises(StoreFull, match=r"space quota.*remove watches"):
                 await write()
         assert database.connection().state == "READY"
-        assert "space quota" in (database.room.full or "")
+        assert "space quota" in str(database.room.full)
         assert (await found(inventory)).url == URL
         assert await pages.storage.prune() > 0
         kept = await numbers(pages)
@@ -116,7 +116,7 @@ async def test_with_room_nothing_is_pruned_below_the_budget(quota: Quota, name: 
 async def test_a_database_that_is_full_at_the_start_is_read_and_goes_on_by_itself(
     quota: Quota, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "MEASURE_SECONDS", 0.1)
+    monkeypatch.setattr(mongodb_database, "MEASURE_SECONDS", 0.1)
     async with opened(quota, name) as database:
         await note(MongoInventoryStore(database), KNOWN)
     quota.is_used_up = True

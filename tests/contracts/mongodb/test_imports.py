@@ -6,14 +6,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pymongo.errors import AutoReconnect
 
-from contracts.adapters import IMPORTS, Place
-from contracts.conftest import place_for
+from contracts.dying import Killed
 from contracts.import_samples import (
     MAY,
     SOURCE,
@@ -35,45 +33,29 @@ from contracts.import_samples import (
     postings,
     reading,
     run_now,
+    source,
     started,
     stored,
 )
-from contracts.mongodb_backend import open_mongodb_at, postings_of, runs_of
+from contracts.mongodb_backend import postings_of, runs_of
 from fakes.clock import FakeClock
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.posting_words import list_of
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import Counts, Mark, RunStatus
 from webloom.domain.import_transitions import Ending
+from webloom.ports.import_runs import RunFilter
 from webloom.ports.imports import Imports
 from webloom.ports.postings import Batch, PostingFilter
-
-pytestmark = pytest.mark.usefixtures("patient")
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    [adapter] = [each for each in IMPORTS if each.name == "mongodb"]
-    return place_for(adapter, request, tmp_path)
-
-
-@pytest.fixture
-async def database(place: Place, clock: FakeClock) -> AsyncIterator[MongoDatabase]:
-    async with open_mongodb_at(place, clock) as opened:
-        yield opened
-
-
-@pytest.fixture
-def store(database: MongoDatabase) -> Imports:
-    return mongodb_imports(database)
-
-
-class Death(BaseException):
-    """Of the process, at this very call."""
+def store(mongodb: MongoDatabase) -> Imports:
+    return mongodb_imports(mongodb)
 
 
 def dies_at(
@@ -95,10 +77,10 @@ def dies_at(
 
 
 async def test_a_posting_has_the_names_that_its_readers_know(
-    store: Imports, database: MongoDatabase
+    store: Imports, mongodb: MongoDatabase
 ) -> None:
     run = await import_all(store, [posting("a", company="ACME", published_at=MAY)])
-    [document] = await database.jobs.find({"dedupeKey": key_of("a")}).to_list()
+    [document] = await mongodb.jobs.find({"dedupeKey": key_of("a")}).to_list()
     assert {name: document[name] for name in ("title", "company", "sourceUrl", "publishedAt")} == {
         "title": "Title of a", "company": "ACME", "sourceUrl": SOURCE, "publishedAt": MAY,
     }  # fmt: skip
@@ -107,7 +89,7 @@ async def test_a_posting_has_the_names_that_its_readers_know(
 
 
 async def test_a_run_has_the_names_that_its_readers_know(
-    store: Imports, database: MongoDatabase
+    store: Imports, mongodb: MongoDatabase
 ) -> None:
     await import_all(store, [posting("old"), posting("same")])
     claim = await begin(store)
@@ -115,7 +97,7 @@ async def test_a_run_has_the_names_that_its_readers_know(
     await apply(store, claim, 0, jobs, duplicates=1, failures=[failure("no title", "x", 4)])
     run = await end(store, claim, all_read(5, 1, repairs={"a.b": 2, "$c": 1}, bytes_read=1 << 40))
     assert type(run.reading.bytes_read) is int
-    document = await database.import_logs.find_one({"runId": claim.run.run_id})
+    document = await mongodb.import_logs.find_one({"runId": claim.run.run_id})
     assert document is not None
     counted = (
         "totalFetched", "totalImported", "newJobs", "updatedJobs", "unchangedJobs",
@@ -128,32 +110,32 @@ async def test_a_run_has_the_names_that_its_readers_know(
     assert (document["status"], document["sourceUrl"]) == ("partial", SOURCE)
 
 
-async def test_the_indexes_of_the_seed_are_there(database: MongoDatabase) -> None:
-    jobs = await database.jobs.index_information()
+async def test_the_indexes_of_the_seed_are_there(mongodb: MongoDatabase) -> None:
+    jobs = await mongodb.jobs.index_information()
     assert jobs["dedupeKey_1"]["unique"]
     assert "sourceUrl_1_publishedAt_-1_place_-1" in jobs  # which serves what the seed's would
-    logs = await database.import_logs.index_information()
+    logs = await mongodb.import_logs.index_information()
     assert logs["runId_1"]["unique"]
     assert {"sourceUrl_1_startedAt_-1", "status_1_startedAt_-1", "startedAt_-1"} <= set(logs)
-    ledger = await database.import_batches.index_information()
+    ledger = await mongodb.import_batches.index_information()
     assert ledger["runId_1_batchIndex_1"]["unique"]
     assert ledger["at_1"]["expireAfterSeconds"] == 7 * 24 * 3600
 
 
 async def test_a_feed_that_has_not_moved_is_stored_as_before(
-    database: MongoDatabase, store: Imports
+    mongodb: MongoDatabase, store: Imports
 ) -> None:
     """So that documents of the version before need no upgrade, and it can read ours."""
     feed = await add_feed(store)
     for moved_to in ("http://new.example/", None):
         wanted = replace(feed.config, moved_to=moved_to)
         await store.feeds.edit(feed.feed_id, wanted, next_run_at=None)
-        document = await database.feeds.find_one({"_id": feed.feed_id})
+        document = await mongodb.feeds.find_one({"_id": feed.feed_id})
         assert document is not None
         assert document.get("movedTo", "nowhere") == (moved_to or "nowhere")
         assert await store.feeds.find(feed.feed_id) == await store.feeds.at_url(wanted.fetch_url)
     wanted_at = {"$or": [{"url": "http://x.example/"}, {"movedTo": "http://x.example/"}]}
-    plan = await database.feeds.find(wanted_at).explain()
+    plan = await mongodb.feeds.find(wanted_at).explain()
     assert "COLLSCAN" not in str(plan["queryPlanner"]["winningPlan"])
 
 
@@ -191,7 +173,7 @@ WRITES = [
 @pytest.mark.parametrize(("collection", "verb", "what"), WRITES, ids=[row[2] for row in WRITES])
 async def test_a_batch_whose_worker_died_is_counted_the_same(
     store: Imports,
-    database: MongoDatabase,
+    mongodb: MongoDatabase,
     monkeypatch: pytest.MonkeyPatch,
     collection: str,
     verb: str,
@@ -201,7 +183,7 @@ async def test_a_batch_whose_worker_died_is_counted_the_same(
     await import_all(store, [posting("old"), posting("same")])
     claim = await begin(store)
     jobs = [posting("old", "changed"), *postings("same", "new", "newer")]
-    dies_at(monkeypatch, getattr(database, collection), verb, after=after, error=AutoReconnect)
+    dies_at(monkeypatch, getattr(mongodb, collection), verb, after=after, error=AutoReconnect)
     with pytest.raises(StoreUnavailable):
         await apply(store, claim, 0, jobs)
     counts = Counts(new=2, updated=1, unchanged=1)
@@ -216,24 +198,24 @@ async def test_postings_without_a_row_are_counted_by_the_next_delivery(
     store: Imports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = await begin(store)
-    dies_at(monkeypatch, postings_of(store)._writes, "_insert", after=True, error=Death)
-    with pytest.raises(Death):
+    dies_at(monkeypatch, postings_of(store)._writes, "_insert", after=True, error=Killed)
+    with pytest.raises(Killed):
         await apply(store, claim, 0, postings("a", "b"))
     assert await store.postings.missing_batches(claim.run.run_id, published=1) == [0]
     assert await apply(store, claim, 0, postings("a", "b")) == Counts(new=2)
 
 
 async def test_a_run_whose_starter_died_is_made_by_the_next(
-    store: Imports, database: MongoDatabase, monkeypatch: pytest.MonkeyPatch
+    store: Imports, mongodb: MongoDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_feed(store)
     new = new_run(owner="producer", lease=5)
     for others in ("start", "claim"):
-        dies_at(monkeypatch, runs_of(store)._starting._second, "write", after=False, error=Death)
-        with pytest.raises(Death):
+        dies_at(monkeypatch, runs_of(store)._starting._second, "write", after=False, error=Killed)
+        with pytest.raises(Killed):
             await store.runs.start("id of feed", new)
         assert (await feed_now(store)).active_run_id == new.run_id
-        assert await store.runs.find(new.run_id) is None
+        assert await store.listed_runs.find(new.run_id) is None
         if others == "start":
             run = await started(store)
             assert (run.run_id, run.trigger, run.batch_size) == (new.run_id, "manual", 3)
@@ -249,9 +231,9 @@ async def test_a_feed_whose_run_has_ended_unknown_to_it_is_set_free(
     fetch = LastFetch(etag="e")
     for others in ("claim", "start", "finish"):
         claim = await begin(store)
-        dies_at(monkeypatch, runs_of(store)._ending._second, "write", after=False, error=Death)
+        dies_at(monkeypatch, runs_of(store)._ending._second, "write", after=False, error=Killed)
         ending = Ending(error="broken off", next_run_at=MAY, last_fetch=fetch)
-        with pytest.raises(Death):
+        with pytest.raises(Killed):
             await store.runs.finish(claim, all_read(0, 0), ending)
         assert (await feed_now(store)).active_run_id == claim.run.run_id
         if others == "claim":
@@ -272,7 +254,7 @@ async def test_a_feed_whose_run_has_ended_unknown_to_it_is_set_free(
 # Batches that come when their run has ended.
 
 
-async def test_a_batch_that_outlives_its_run_is_counted_all_the_same(
+async def test_a_batch_that_outlives_its_run_is_still_counted(
     store: Imports, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
     """The run is cancelled while a worker has written the postings, and not yet the row."""
@@ -397,12 +379,12 @@ async def test_after_a_batch_that_is_new_one_that_is_not_counts_the_same(
 
 
 @pytest.fixture
-async def choosy(database: MongoDatabase) -> AsyncIterator[MongoDatabase]:
+async def choosy(mongodb: MongoDatabase) -> AsyncIterator[MongoDatabase]:
     """An operator's rule for the collection."""
-    jobs = database.jobs
+    jobs = mongodb.jobs
     rule = {"title": {"$ne": "forbidden"}}
     await jobs.database.command("collMod", jobs.name, validator=rule)
-    yield database
+    yield mongodb
     await jobs.database.command("collMod", jobs.name, validator={})
 
 
@@ -425,7 +407,7 @@ async def test_a_posting_against_an_operators_rule_costs_no_other(
     assert await store.postings.find(key_of("new")) is None
 
 
-async def test_batches_that_share_an_insert_are_told_apart(
+async def test_batches_that_share_an_insert_are_distinguished(
     choosy: MongoDatabase, store: Imports
 ) -> None:
     claim = await begin(store)
@@ -481,14 +463,14 @@ def test_a_list_has_each_word_once_with_the_postings_that_have_it() -> None:
 
 
 async def test_an_update_that_leaves_the_words_alone_lists_none(
-    store: Imports, database: MongoDatabase
+    store: Imports, mongodb: MongoDatabase
 ) -> None:
     await import_all(store, postings("a", "b"))
-    before = await database.job_words.count_documents({})
+    before = await mongodb.job_words.count_documents({})
     await import_all(store, [posting("a", "changed"), posting("b")])
-    assert await database.job_words.count_documents({}) == before
+    assert await mongodb.job_words.count_documents({}) == before
     await import_all(store, [posting("a", title="other words"), posting("b")])
-    assert await database.job_words.count_documents({}) == before + 1
+    assert await mongodb.job_words.count_documents({}) == before + 1
     assert await names_listed(store, PostingFilter(text="other")) == ["a"]
 
 
@@ -553,3 +535,33 @@ async def test_batches_of_many_runs_are_looked_up_together(store: Imports) -> No
         noted = await store.runs.note_reading(claim, reading())
         assert noted is not None
         assert noted.counts == Counts(new=5, duplicate=10)
+
+
+async def test_every_page_of_runs_is_read_along_an_index(
+    store: Imports, mongodb: MongoDatabase
+) -> None:
+    """The server neither sorts them nor looks at those that came before."""
+    for name in "abcdefgh":
+        await begin(store, name)
+    database = mongodb.import_logs.database
+    await database.command("profile", 2)
+    try:
+        for chosen in (
+            RunFilter(),
+            RunFilter(text="feed"),
+            RunFilter(text="feed", status=RunStatus.RUNNING),
+            RunFilter(status=RunStatus.RUNNING),
+            RunFilter(source_url=source("a")),
+        ):
+            _, place = await store.listed_runs.scan(chosen, None, limit=1)
+            assert place is not None
+            await store.listed_runs.scan(chosen, place, limit=1)
+    finally:
+        await database.command("profile", 0)
+    profile = database["system.profile"]
+    seen = await profile.find({"ns": mongodb.import_logs.full_name, "op": "query"}).to_list()
+    await profile.drop()
+    assert len(seen) == 10
+    for query in seen:
+        assert "COLLSCAN" not in query["planSummary"], query["command"]
+        assert not query.get("hasSortStage"), query["command"]

@@ -2,76 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from contracts.inventory_samples import complete, request
-from contracts.mongodb_backend import NAMES, empty, measured_once
-from contracts.test_store_listing import pages, urls
-from fakes.clock import FakeClock
-from servers.mongod import MongoServer
-from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
+from contracts.test_store_listing import pages, urls, urls_oldest_first
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
-from webloom.adapters.mongodb.record_listing import MOST_SCANNED
-from webloom.adapters.mongodb.words import MOST_WORDS, Phrase, words_of
+from webloom.adapters.mongodb.words import MOST_WORDS
 from webloom.domain.inventory import RecordFilter, Status
+from webloom.domain.listing import MOST_SCANNED
 from webloom.domain.request_state import NotedRequest
 
 SITE = "http://a.example/"
 
 
-@pytest.fixture
-async def database(
-    mongod: MongoServer, clock: FakeClock, patient: None
-) -> AsyncIterator[MongoDatabase]:
-    async with open_mongodb(mongod.url, clock, database="listing", names=NAMES) as opened:
-        measured_once(opened)
-        await empty(opened)
-        yield opened
-
-
-@pytest.fixture
-def store(database: MongoDatabase) -> MongoInventoryStore:
-    return MongoInventoryStore(database)
-
-
 async def note_all(store: MongoInventoryStore, wanted: list[str]) -> None:
     await store.note_requests([NotedRequest(request=request(url=url), token=0) for url in wanted])
-
-
-WORDS = [
-    ("http://Site.Example/Path-1_2?q=3", ["http", "site", "example", "path", "1", "2", "q", "3"]),
-    ("Ärger in der Straße", ["arger", "in", "der", "strasse"]),
-    ("A\u0308B caf\u00e9 nai\u0308ve", ["ab", "cafe", "naive"]),
-    ("ΑΒΓ 東京 ٣٤", ["αβγ", "東京", "٣٤"]),
-    ("%C3%A4", ["c3", "a4"]),
-    ("", []),
-    ("-_./", []),
-]
-
-
-@pytest.mark.parametrize(("text", "words"), WORDS, ids=[ascii(row[0])[:20] for row in WORDS])
-def test_words_are_letters_and_digits_without_case_and_accents(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
-
-
-PHRASES = [
-    ("a b", True, "in a row"),
-    ("b c*", True, "the last one cut"),
-    ("b ca*", True, "the last one cut short"),
-    ("c*", True, "one beginning"),
-    ("b a", False, "in another order"),
-    ("a cat", False, "with a gap"),
-    ("a b ca", False, "the last one cut without a star"),
-    ("a b cat d", False, "more than there are"),
-    ("cat* a", False, "a star in the middle is none"),
-]
-
-
-@pytest.mark.parametrize(("text", "found", "reason"), PHRASES, ids=[row[2] for row in PHRASES])
-def test_a_phrase_is_words_in_a_row(text: str, found: bool, reason: str) -> None:
-    assert Phrase.parse(text).is_in("/a/a/b/cat") is found
 
 
 @pytest.mark.parametrize("many", [MOST_WORDS, MOST_WORDS + 1, 3 * MOST_WORDS])
@@ -88,7 +34,7 @@ async def test_a_beginning_is_found_however_many_words_have_it(
 
 
 async def test_the_work_for_a_page_is_bounded(
-    store: MongoInventoryStore, database: MongoDatabase
+    store: MongoInventoryStore, mongodb: MongoDatabase
 ) -> None:
     """Short pages, and each says where to go on."""
     count = 2 * MOST_SCANNED + 10
@@ -108,11 +54,11 @@ async def test_the_work_for_a_page_is_bounded(
 
 
 async def test_every_page_is_read_along_an_index(
-    store: MongoInventoryStore, database: MongoDatabase
+    store: MongoInventoryStore, mongodb: MongoDatabase
 ) -> None:
     """No filter makes the server sort or look through the collection."""
     await note_all(store, [f"{SITE}page/{n}" for n in range(50)])
-    await database.records.database.command("profile", 2)
+    await mongodb.records.database.command("profile", 2)
     try:
         for chosen in (
             RecordFilter(),
@@ -124,11 +70,12 @@ async def test_every_page_is_read_along_an_index(
             RecordFilter(text="a.example page", status=Status.PENDING),
         ):
             await urls(store, chosen)
+            await urls_oldest_first(store, chosen, limit=7)
         await store.count_by_status()
     finally:
-        await database.records.database.command("profile", 0)
-    profile = database.records.database["system.profile"]
-    seen = await profile.find({"ns": database.records.full_name, "op": "query"}).to_list()
+        await mongodb.records.database.command("profile", 0)
+    profile = mongodb.records.database["system.profile"]
+    seen = await profile.find({"ns": mongodb.records.full_name, "op": "query"}).to_list()
     await profile.drop()
     assert len(seen) > 10
     for query in seen:

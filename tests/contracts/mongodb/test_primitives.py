@@ -11,7 +11,7 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from contracts.test_primitives import add, move, put
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.locks import lock_codec
 from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
 from webloom.domain.errors import StoreUnavailable
@@ -26,7 +26,7 @@ class Died(BaseException):
 
 
 class Rigged:
-    """A collection at the n-th call of which something happens, before it or behind it."""
+    """A collection with something that happens before or after its n-th call."""
 
     def __init__(
         self,

@@ -3,17 +3,13 @@ listed and compared as ours is."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from pymongo import UpdateOne
 
-from contracts.adapters import IMPORTS, Place
-from contracts.conftest import place_for
 from contracts.import_samples import (
     MAY,
     SOURCE,
@@ -35,10 +31,9 @@ from contracts.import_samples import (
     started,
     stored,
 )
-from contracts.mongodb_backend import open_mongodb_at
 from fakes.clock import FakeClock
 from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.domain.import_run import Counts, Failure, ImportRun, Mark, RunStatus, Tally
 from webloom.domain.import_transitions import Ending
@@ -48,24 +43,10 @@ from webloom.ports.import_runs import Claim
 from webloom.ports.imports import Imports
 from webloom.ports.postings import PostingFilter
 
-pytestmark = pytest.mark.usefixtures("patient")
-
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    [adapter] = [each for each in IMPORTS if each.name == "mongodb"]
-    return place_for(adapter, request, tmp_path)
-
-
-@pytest.fixture
-async def database(place: Place, clock: FakeClock) -> AsyncIterator[MongoDatabase]:
-    async with open_mongodb_at(place, clock) as opened:
-        yield opened
-
-
-@pytest.fixture
-def store(database: MongoDatabase) -> Imports:
-    return mongodb_imports(database)
+def store(mongodb: MongoDatabase) -> Imports:
+    return mongodb_imports(mongodb)
 
 
 def read(name: str, text: str = "as it was", **changes: Any) -> JobPosting:
@@ -77,8 +58,8 @@ def read(name: str, text: str = "as it was", **changes: Any) -> JobPosting:
 class Others:
     """A worker of another program."""
 
-    def __init__(self, database: MongoDatabase) -> None:
-        self._db = database
+    def __init__(self, mongodb: MongoDatabase) -> None:
+        self._db = mongodb
 
     async def upsert(self, *postings: JobPosting, without: tuple[str, ...] = ()) -> None:
         now = self._db.wall()
@@ -102,8 +83,8 @@ class Others:
 
 
 @pytest.fixture
-def others(database: MongoDatabase) -> Others:
-    return Others(database)
+def others(mongodb: MongoDatabase) -> Others:
+    return Others(mongodb)
 
 
 async def noted(store: Imports, claim: Claim, **changes: Any) -> ImportRun:
@@ -143,17 +124,17 @@ async def test_a_reader_of_changes_hears_of_what_others_count(
     clock.advance(5)
     run = await noted(store, claim)
     assert run.updated_at > before.updated_at
-    assert run in await store.runs.changed(run.updated_at, limit=10)
+    assert run in await store.listed_runs.changed(run.updated_at, limit=10)
 
 
 async def test_numbers_and_failures_may_be_as_another_program_writes_them(
-    store: Imports, others: Others, database: MongoDatabase
+    store: Imports, others: Others, mongodb: MongoDatabase
 ) -> None:
     claim = await begin(store)
     ours = failure("no title", "x", 0)
     await noted(store, claim, failed=1, failures=[ours], failure_reasons={"no title": 1})
     added = [{"error": "no link", "item": {"title": "W"}}, "bad", {"reason": "r", "index": 2.0}]
-    await database.import_logs.update_one(
+    await mongodb.import_logs.update_one(
         {"runId": claim.run.run_id},
         {
             "$inc": {"failedJobs": 3.0, "meta.processedBatches": 1.0},
@@ -173,12 +154,12 @@ async def test_numbers_and_failures_may_be_as_another_program_writes_them(
 
 
 async def test_a_run_that_the_version_before_left_under_way_has_nothing_of_others(
-    store: Imports, database: MongoDatabase
+    store: Imports, mongodb: MongoDatabase
 ) -> None:
     claim = await begin(store)
     await apply(store, claim, 0, [posting("a")])
     await noted(store, claim)
-    await database.import_logs.update_one(
+    await mongodb.import_logs.update_one(
         {"runId": claim.run.run_id},
         {"$unset": {"reading.own": "", "reading.thirdParty": "", "reading.batches": ""}},
     )
@@ -275,7 +256,7 @@ async def test_a_posting_of_others_is_readable_before_it_is_adopted(
 
 
 async def test_adopted_postings_are_listed_and_found_as_ours_are(
-    store: Imports, others: Others, database: MongoDatabase
+    store: Imports, others: Others, mongodb: MongoDatabase
 ) -> None:
     await import_all(store, [read("ours", title="Weaver"), read("same", title="Fuller")])
     claim = await begin(store)
@@ -300,13 +281,13 @@ async def test_adopted_postings_are_listed_and_found_as_ours_are(
     assert sorted(await store.postings.open_keys(SOURCE, after="", limit=9)) == sorted(
         key_of(name) for name in ("new", "ours", "same")
     )
-    for document in await database.jobs.find().to_list():
+    for document in await mongodb.jobs.find().to_list():
         assert isinstance(document["_id"], str)
         assert document["publishedAt"] == MAY
-    lists = await database.job_words.count_documents({})
+    lists = await mongodb.job_words.count_documents({})
     await others.upsert(read("ours", title="Dyer"), read("same", title="Fuller"))
     assert await store.postings.adopt(claim, is_shared=True) == 2  # their dates are texts again
-    assert await database.job_words.count_documents({}) == lists  # nothing is listed twice
+    assert await mongodb.job_words.count_documents({}) == lists  # nothing is listed twice
 
 
 @pytest.mark.parametrize("is_adopted", [True, False])
@@ -357,23 +338,23 @@ async def test_a_stale_hash_does_not_hide_what_others_have_changed(
 
 
 async def test_fields_that_are_not_ours_stay(
-    store: Imports, others: Others, database: MongoDatabase
+    store: Imports, others: Others, mongodb: MongoDatabase
 ) -> None:
     claim = await begin(store)
     await others.upsert(read("a"))
-    await database.jobs.update_many({}, {"$set": {"__v": 3, "score": 0.5}})
+    await mongodb.jobs.update_many({}, {"$set": {"__v": 3, "score": 0.5}})
     await store.postings.adopt(claim, is_shared=True)
-    [document] = await database.jobs.find().to_list()
+    [document] = await mongodb.jobs.find().to_list()
     assert (document["__v"], document["score"]) == (3, 0.5)
     assert "movingSince" not in document
 
 
 async def test_a_posting_that_others_replace_keeps_its_key_and_comes_into_form(
-    store: Imports, database: MongoDatabase
+    store: Imports, mongodb: MongoDatabase
 ) -> None:
     await import_all(store, [read("a", title="Weaver")])
     job = msgspec.json.decode(msgspec.json.encode(read("a", title="Dyer")))
-    await database.jobs.replace_one({"dedupeKey": key_of("a")}, job)
+    await mongodb.jobs.replace_one({"dedupeKey": key_of("a")}, job)
     assert (await stored(store, "a")).posting.title == "Dyer"
     claim = await begin(store)
     assert await store.postings.adopt(claim, is_shared=True) == 1
@@ -399,38 +380,38 @@ async def test_a_closed_posting_that_others_import_again_is_open_again(
 
 
 async def test_what_is_no_posting_stays_and_hides_nothing(
-    store: Imports, others: Others, database: MongoDatabase
+    store: Imports, others: Others, mongodb: MongoDatabase
 ) -> None:
     claim = await begin(store)
-    await database.jobs.insert_one({"dedupeKey": "junk", "sourceUrl": SOURCE})
+    await mongodb.jobs.insert_one({"dedupeKey": "junk", "sourceUrl": SOURCE})
     await others.upsert(read("a"))
     assert await store.postings.adopt(claim, is_shared=True) == 1
     assert await names_listed(store) == ["a"]
     assert await store.postings.find("junk") is None
-    assert await database.jobs.count_documents({"dedupeKey": "junk"}) == 1
+    assert await mongodb.jobs.count_documents({"dedupeKey": "junk"}) == 1
 
 
 @pytest.mark.parametrize("original_is_there", [True, False])
 async def test_what_a_process_that_died_has_half_moved_is_finished_or_dropped(
     store: Imports,
     others: Others,
-    database: MongoDatabase,
+    mongodb: MongoDatabase,
     clock: FakeClock,
     original_is_there: bool,
 ) -> None:
     claim = await begin(store)
     await others.upsert(read("a"), read("b"))
-    adopting = AdoptedPostings(database)
-    documents = await database.jobs.find().to_list()
+    adopting = AdoptedPostings(mongodb)
+    documents = await mongodb.jobs.find().to_list()
     forms = adopting._in_form(documents, Mark(claim.run.run_id, -1))
     assert len(await adopting._insert_copies(forms, "moving/x/")) == 2
     if not original_is_there:
-        await database.jobs.delete_many({"_id": {"$in": [each["_id"] for each in documents]}})
+        await mongodb.jobs.delete_many({"_id": {"$in": [each["_id"] for each in documents]}})
     assert await store.postings.adopt(claim, is_shared=True) == 0  # it may be at it
     clock.advance(timedelta(minutes=2).total_seconds())
     await store.postings.adopt(claim, is_shared=True)
     assert sorted(await names_listed(store)) == ["a", "b"]
-    assert await database.jobs.count_documents({}) == 2
+    assert await mongodb.jobs.count_documents({}) == 2
     await end(store, claim, all_read(0, 0))
     assert (await import_all(store, [read("a"), read("b")])).counts == Counts(unchanged=2)
 
@@ -438,7 +419,7 @@ async def test_what_a_process_that_died_has_half_moved_is_finished_or_dropped(
 async def test_what_somebody_changes_while_it_is_moved_is_not_lost(
     store: Imports,
     others: Others,
-    database: MongoDatabase,
+    mongodb: MongoDatabase,
     clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -455,17 +436,17 @@ async def test_what_somebody_changes_while_it_is_moved_is_not_lost(
 
     monkeypatch.setattr(AdoptedPostings, "_insert_copies", slow)
     await store.postings.adopt(claim, is_shared=True)
-    assert await database.jobs.count_documents({}) == 1
+    assert await mongodb.jobs.count_documents({}) == 1
     assert (await stored(store, "a")).posting.title == "Dyer"
     assert await names_listed(store, PostingFilter(text="dyer")) == ["a"]
 
 
 async def test_progress_is_noted_as_it_was_counted_before_the_first_batch(
-    store: Imports, database: MongoDatabase
+    store: Imports, mongodb: MongoDatabase
 ) -> None:
     claim = await begin(store)
     await store.runs.note_reading(claim, reading(fetched=6, batches=3))
-    document = await database.import_logs.find_one({"runId": claim.run.run_id})
+    document = await mongodb.import_logs.find_one({"runId": claim.run.run_id})
     assert document is not None
     assert (document["totalFetched"], document["meta"]["totalBatches"]) == (6, 3)
     assert (await run_now(store, claim.run.run_id)).total_batches == 3

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +23,9 @@ from contracts.inventory_samples import (
     state_of,
     status_of,
 )
-from contracts.mongodb_backend import NAMES, empty, measured_once
 from contracts.test_heartbeats import WORKER
 from fakes.clock import FakeClock
-from servers.mongod import MongoServer
-from webloom.adapters.mongodb.client import MongoDatabase, open_mongodb
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
@@ -48,21 +45,6 @@ LIKE_OPERATORS = [
     "{$ne: null}", "work.token", "a.b.c", "", ".", "$", "$$", "null", "\0", "x\0$set", "ä\ud800",
 ]  # fmt: skip
 operators = pytest.mark.parametrize("text", LIKE_OPERATORS, ids=[ascii(t) for t in LIKE_OPERATORS])
-
-
-@pytest.fixture
-async def database(
-    mongod: MongoServer, clock: FakeClock, patient: None
-) -> AsyncIterator[MongoDatabase]:
-    async with open_mongodb(mongod.url, clock, database="values", names=NAMES) as opened:
-        measured_once(opened)
-        await empty(opened)
-        yield opened
-
-
-@pytest.fixture
-def store(database: MongoDatabase) -> MongoInventoryStore:
-    return MongoInventoryStore(database)
 
 
 def received(**changes: Any) -> Completed:
@@ -143,7 +125,7 @@ async def test_a_url_acts_as_nothing_but_itself(store: MongoInventoryStore, text
     await store.renew_attempts([attempt], lease=15)
     assert await store.finish_attempt(attempt, received(final_url=url))
     assert (await found(store, url)).metadata.final_url == url
-    listed = await store.page_of_records(RecordFilter(text=text), limit=10)
+    listed = await store.page_of_records(RecordFilter(text=text or "-"), limit=10)
     assert {record.url for record in listed.records} <= {url}
     assert await store.forget(url)
     assert await status_of(store) is Status.COMPLETED
@@ -191,9 +173,9 @@ async def test_a_reason_acts_as_nothing_but_itself(
 
 @operators
 async def test_names_of_locks_and_processes_act_as_nothing_but_themselves(
-    database: MongoDatabase, text: str
+    mongodb: MongoDatabase, text: str
 ) -> None:
-    lock, heartbeats = mongodb_locks(database), MongoHeartbeats(database)
+    lock, heartbeats = mongodb_locks(mongodb), MongoHeartbeats(mongodb)
     token = await lock.acquire("a", "owner", 10)
     assert await lock.acquire("a", text, 10) is None
     assert await lock.acquire(text, text, 10) == 1
@@ -220,20 +202,17 @@ async def test_filters_of_the_listing_act_as_nothing_but_themselves(
 
 
 async def test_a_document_has_the_fields_that_others_read(
-    store: MongoInventoryStore, database: MongoDatabase, clock: FakeClock
+    store: MongoInventoryStore, mongodb: MongoDatabase, clock: FakeClock
 ) -> None:
     await note(store, request("r"))
     assert await store.finish_attempt(await begin(store, request("r")), COMPLETED)
-    document = await database.records.find_one({"url": URL})
+    document = await mongodb.records.find_one({"url": URL})
     assert document is not None
     assert document["status"] == "COMPLETED"
-    assert document["metadata"] == {
-        "status_code": 200,
-        "headers": RECEIVED.headers,
-        "cookies": RECEIVED.cookies,
-        "page_source": RECEIVED.page_source,
-        "final_url": RECEIVED.final_url,
-    }
+    assert document["metadata"] == asdict(RECEIVED.metadata)
+    assert document["metadata"].keys() >= {
+        "status_code", "headers", "cookies", "page_source", "final_url",
+    }  # fmt: skip
     assert document["processing"] == {
         "retry_count": 0,
         "attempt_number": 1,
@@ -246,9 +225,9 @@ async def test_a_document_has_the_fields_that_others_read(
 
 
 async def test_a_document_of_another_program_is_in_nobodys_way_but_its_urls(
-    store: MongoInventoryStore, database: MongoDatabase
+    store: MongoInventoryStore, mongodb: MongoDatabase
 ) -> None:
-    await database.records.insert_one({"url": URL, "status": "QUEUED"})
+    await mongodb.records.insert_one({"url": URL, "status": "QUEUED"})
     foreign, own = await asyncio.gather(
         begin_any(store, request()),
         begin_any(store, request(url="http://other.example/")),

@@ -32,19 +32,20 @@ from contracts.page_samples import (
 )
 from fakes.clock import FakeClock
 from servers.mongod import MongoServer
-from webloom.adapters.mongodb import page_storage, watch_metrics
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb import watch_metrics
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.page_storage import MongoPageStorage
 from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.upgrade import (
     count_earlier_runs,
-    key_change_logs,
-    note_what_is_untold,
+    mark_pending_alerts,
 )
 from webloom.adapters.mongodb.watch_codec import METRICS
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
+from webloom.bootstrap.mongodb import open_mongodb_stores
 from webloom.domain.errors import EventRefused, StorageFull
+from webloom.domain.pipeline import Pipeline
 from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
@@ -52,6 +53,7 @@ from webloom.domain.watch import Metrics, RunStatus, WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.page_stores import PageStores
+from webloom.settings import load_settings
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -114,12 +116,6 @@ async def database(
         for name in COLLECTIONS:
             setattr(opened, name, getattr(opened, name).with_options(write_concern=quick))
         yield opened
-
-
-@pytest.fixture
-def steady_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of documents alone: an index grows severalfold when the server writes a checkpoint."""
-    monkeypatch.setattr(page_storage, "_bytes", lambda stats: int(stats["size"]))
 
 
 def store_on(database: MongoDatabase, budget: int = 1 << 40) -> PageStores:
@@ -381,6 +377,7 @@ async def test_over_the_budget_the_oldest_superseded_goes_first(database: MongoD
     assert freed["snapshots"] > 0
     assert freed["pages"] == 0
     tight = store_on(database, used - 100)
+    assert await tight.storage.prune(expired_only=True) == 0
     assert await tight.storage.prune() > 0
     assert not await tight.storage.is_full()
     kept = await numbers(tight)
@@ -396,14 +393,14 @@ async def test_over_the_budget_the_oldest_superseded_goes_first(database: MongoD
 
 
 @pytest.mark.usefixtures("steady_sizes")
-async def test_what_people_are_still_to_be_told_of_goes_last(database: MongoDatabase) -> None:
+async def test_pending_notifications_are_pruned_last(database: MongoDatabase) -> None:
     store = store_on(database)
     large = random.Random(1).randbytes(200_000).hex()
     for n in range(6):
-        told = event(
+        reported = event(
             f"{n}", version=n + 1, ts=n, is_change=True, alerts=["x"] if n in (1, 3) else []
         )
-        await store.pages.store_event(replace(told, changes={"textChanged": f"{large}{n}"}))
+        await store.pages.store_event(replace(reported, changes={"textChanged": f"{large}{n}"}))
     used = sum(each.bytes for each in await store.storage.usage())
     size = len(large)
     for budget in (used - 100, used - 3 * size, used - 4 * size + 20_000):
@@ -420,15 +417,18 @@ async def test_what_people_are_still_to_be_told_of_goes_last(database: MongoData
 
 
 async def test_change_logs_of_an_earlier_version_get_a_key_where_they_share_a_time(
-    database: MongoDatabase,
+    database: MongoDatabase, mongod: MongoServer, clock: FakeClock
 ) -> None:
-    store = store_on(database)
+    """When the stores are opened."""
+    store, name = store_on(database), database.change_logs.database.name
+    settings = load_settings({"WEBLOOM_MONGODB_DATABASE": name})
     times = {"a": TS, "b": TS, "c": TS, "d": TS + 1}
     for n, (text, ts) in enumerate(times.items()):
         await store.pages.store_event(event(text, version=n + 2, ts=ts, is_change=True))
     await database.change_logs.update_many({}, {"$unset": {"keyed": True}})
     for _ in range(2):
-        await key_change_logs(database.change_logs)
+        async with open_mongodb_stores(mongod.url, settings, clock, tuple(Pipeline)):
+            pass
         found, _ = await store.history.change_logs(ChangeFilter(), limit=9)
         keys = {each.changes["to"]: each.key for each in found}
         assert (keys["a"], keys["d"]) == (None, None)
@@ -438,7 +438,7 @@ async def test_change_logs_of_an_earlier_version_get_a_key_where_they_share_a_ti
     assert len({(each.timestamp, each.key) for each in found}) == 5
 
 
-async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
+async def test_what_an_earlier_version_left_pending_is_notified_once(
     database: MongoDatabase,
 ) -> None:
     store = store_on(database)
@@ -458,7 +458,7 @@ async def test_what_an_earlier_version_was_about_to_tell_is_told_once(
         {"_id": "n", "watchId": JOB, "runId": "noticed", "isOpen": True, "dueAt": 1}
     )
     for _ in range(2):
-        await note_what_is_untold(database.change_logs, database.job_runs, database.notices)
+        await mark_pending_alerts(database.change_logs, database.job_runs, database.notices)
     assert await store.alerts.assign_batch(JOB, "in progress", "one") == ["one"]
     assert await store.alerts.assign_batch(JOB, "noticed", "two") == []
     assert await store.alerts.assign_batch(JOB, "over", "three") == []
@@ -494,11 +494,11 @@ async def test_an_idle_run_whose_closing_is_cut_off_is_closed_by_the_next_look(
     now = database.wall()
     for writes in range(5):
         job, run = f"job {writes}", f"run {writes}"
-        await store_on(database).pages.store_event(replace(event("a"), job_id=job, run_id=run))
+        await store_on(database).pages.store_event(replace(event("a"), watch_id=job, run_id=run))
         mortal = dying_database(database, partial(int.__gt__, writes))
         with suppress(Died):
-            await MongoWatchRuns(mortal, retention=Retention()).close_idle_runs(now)
-        await runs.close_idle_runs(now)
+            await MongoWatchRuns(mortal, retention=Retention()).close_idle_runs(now, limit=9)
+        await runs.close_idle_runs(now, limit=9)
         closed = await runs.find_run(run)
         watch = await watches.find_watch(job)
         assert closed is not None
@@ -521,7 +521,7 @@ async def test_watches_of_an_earlier_version_get_the_metrics_of_what_is_kept(
     store = store_on(database)
     for ts in (TS, TS + 1, TS + 24 * 3600 * 1000):
         await store.pages.store_event(event("a", ts=ts, is_change=True))
-    await store.pages.store_event(replace(event("b", ts=TS), job_id="ours"))
+    await store.pages.store_event(replace(event("b", ts=TS), watch_id="ours"))
     unset = dict.fromkeys([*METRICS, "openCounts", "settlements", "acceptsEvents"], True)
     await database.watches.update_many({}, {"$unset": unset})
     await database.job_runs.update_many({}, {"$unset": {"lastEventAt": True}})

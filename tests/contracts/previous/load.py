@@ -18,28 +18,31 @@ from redis.asyncio import Redis
 from contracts.previous.stores import DATABASE
 
 DATA = Path(__file__).parent / "data"
+COMMITS = ["f270a8c", "eec8de5"]  # of earlier versions, which `make.py` was run with
 
 
-def fixture(name: str) -> bytes:
-    return gzip.decompress((DATA / f"{name}.gz").read_bytes())
+def fixture(commit: str, name: str) -> bytes:
+    return gzip.decompress((DATA / commit / f"{name}.gz").read_bytes())
 
 
-def seen(store: str) -> dict[str, Any]:
-    """What the stores of the version before showed."""
-    shown: dict[str, Any] = json.loads(fixture("seen.json"))[store]
+def seen(commit: str, store: str) -> dict[str, Any]:
+    """What the stores of that version showed."""
+    shown: dict[str, Any] = json.loads(fixture(commit, "seen.json"))[store]
     return shown
 
 
-def load_sqlite(folder: Path) -> Path:
+def load_sqlite(commit: str, folder: Path) -> Path:
     file = folder / "webloom.db"
-    file.write_bytes(fixture("webloom.db"))
+    file.write_bytes(fixture(commit, "webloom.db"))
     return file
 
 
-def load_mongodb(url: str) -> None:
+def load_mongodb(commit: str, url: str) -> None:
     """With its indexes: today's code meets them. Rows of the ledger of imports live for a week, and
     these are of a run in progress: they are as if written now."""
-    held = json_util.loads(fixture("mongodb.json"), json_options=json_util.CANONICAL_JSON_OPTIONS)
+    held = json_util.loads(
+        fixture(commit, "mongodb.json"), json_options=json_util.CANONICAL_JSON_OPTIONS
+    )
     for row in held["import_logs_batches"]["documents"]:
         row["at"] = datetime.now(UTC)
     with pymongo.MongoClient[dict[str, Any]](url) as client:
@@ -53,10 +56,10 @@ def load_mongodb(url: str) -> None:
                 database.command("createIndexes", name, indexes=indexes)
 
 
-async def load_bullmq(url: str) -> None:
+async def load_bullmq(commit: str, url: str) -> None:
     redis = Redis.from_url(url, decode_responses=True)
     try:
-        for key, (kind, value) in json.loads(fixture("bullmq.json")).items():
+        for key, (kind, value) in json.loads(fixture(commit, "bullmq.json")).items():
             await redis.delete(key)
             if kind == "string":
                 await redis.set(key, value)
@@ -75,8 +78,8 @@ async def load_bullmq(url: str) -> None:
         await redis.aclose()
 
 
-async def load_rabbitmq(url: str) -> None:
-    held = json.loads(fixture("rabbitmq.json"))
+async def load_rabbitmq(commit: str, url: str) -> None:
+    held = json.loads(fixture(commit, "rabbitmq.json"))
     connection = await aiormq.connect(url)
     try:
         channel = await connection.channel()

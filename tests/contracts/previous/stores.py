@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
-from contracts.adapters import stores_in
-from webloom.adapters.mongodb.client import CollectionNames, open_mongodb
+from webloom.adapters.mongodb.database import CollectionNames, open_mongodb
 from webloom.adapters.mongodb.heartbeats import MongoHeartbeats
 from webloom.adapters.mongodb.imports import mongodb_imports
 from webloom.adapters.mongodb.inventory_store import MongoInventoryStore
 from webloom.adapters.mongodb.locks import mongodb_locks
 from webloom.adapters.mongodb.notifications import MongoNotifications
 from webloom.adapters.mongodb.pages import mongodb_pages
+from webloom.adapters.mongodb.upgrade import upgrade
 from webloom.adapters.mongodb.watch_runs import MongoWatchRuns
 from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.adapters.sqlite.database import open_database
@@ -30,11 +31,9 @@ from webloom.domain.retention import Retention
 from webloom.ports.clock import Clock
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
-from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.locks import Locks
 from webloom.ports.notifications import Notifications
 from webloom.ports.page_stores import PageStores
-from webloom.ports.watch_runs import WatchRuns
 from webloom.ports.watches import Watches
 
 DATABASE = "previous"
@@ -45,13 +44,17 @@ FOR_EVER = Retention(snapshots=36_500, change_logs=36_500, job_runs=36_500, pric
 
 @dataclass(frozen=True, kw_only=True)
 class Stores(PageStores):
-    inventory: InventoryStore
+    inventory: SqliteInventoryStore | MongoInventoryStore
     imports: Imports
     watches: Watches
-    watch_runs: WatchRuns
+    watch_runs: SqliteWatchRuns | MongoWatchRuns
     notifications: Notifications
     lock: Locks
     heartbeats: Heartbeats
+
+
+def stores_in(stores: PageStores) -> dict[str, Any]:
+    return {each.name: getattr(stores, each.name) for each in fields(PageStores)}
 
 
 @asynccontextmanager
@@ -71,7 +74,9 @@ async def sqlite_stores(file: Path, clock: Clock) -> AsyncIterator[Stores]:
 
 @asynccontextmanager
 async def mongodb_stores(url: str, clock: Clock) -> AsyncIterator[Stores]:
-    async with open_mongodb(url, clock, database=DATABASE, names=CollectionNames()) as database:
+    async with open_mongodb(
+        url, clock, database=DATABASE, names=CollectionNames(), upgrade=upgrade
+    ) as database:
         yield Stores(
             inventory=MongoInventoryStore(database),
             imports=mongodb_imports(database),

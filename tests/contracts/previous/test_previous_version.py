@@ -1,4 +1,4 @@
-"""Stores and queues that the version before has left are opened without a manual step."""
+"""Stores and queues that earlier versions have left are opened without a manual step."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from contracts.import_samples import all_read, key_of
 from contracts.inventory_samples import COMPLETED, request
 from contracts.previous.load import (
+    COMMITS,
     fixture,
     load_bullmq,
     load_mongodb,
@@ -27,10 +28,10 @@ from contracts.previous.stores import Stores, mongodb_stores, sqlite_stores
 from contracts.previous.view import view
 from contracts.watch_samples import url
 from fakes.clock import FakeClock
-from patience import PATIENCE_SECONDS
 from servers.mongod import MongoServer
 from servers.rabbitmq import RabbitServer
 from servers.redis import RedisServer
+from timeouts import TIMEOUT_SECONDS
 from unit.deliveries import LEASE, Deliver
 from webloom.adapters.bullmq.broker import open_bullmq
 from webloom.adapters.rabbitmq.broker import open_rabbitmq
@@ -43,6 +44,7 @@ from webloom.application.watch.store_event import StoreEvent
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.import_transitions import Ending
 from webloom.domain.inventory import Attempt, FetchRequest
+from webloom.domain.listing import ListFilter
 from webloom.domain.page_check import Checked
 from webloom.domain.watch import Outcome
 from webloom.domain.watch import RunStatus as WatchRunStatus
@@ -56,27 +58,39 @@ STALLED = 1.0  # seconds until a delivery whose consumer died is found
 Queued = dict[str, dict[str, bytes]]  # bodies by queue and id
 
 
+@pytest.fixture(params=COMMITS)
+def commit(request: pytest.FixtureRequest) -> str:
+    """The version that has left them."""
+    return str(request.param)
+
+
 @pytest.fixture(params=["sqlite", "mongodb"])
 async def opened(
-    request: pytest.FixtureRequest, tmp_path: Path, patient: None
+    request: pytest.FixtureRequest, commit: str, tmp_path: Path, patient: None
 ) -> AsyncIterator[tuple[str, Stores]]:
     if request.param == "sqlite":
-        async with sqlite_stores(load_sqlite(tmp_path), SystemClock()) as stores:
+        async with sqlite_stores(load_sqlite(commit, tmp_path), SystemClock()) as stores:
             yield "sqlite", stores
         return
     server: MongoServer = request.getfixturevalue("mongod")
-    await asyncio.to_thread(load_mongodb, server.url)
+    await asyncio.to_thread(load_mongodb, commit, server.url)
     async with mongodb_stores(server.url, SystemClock()) as stores:
         yield "mongodb", stores
 
 
-async def test_stores_of_the_version_before_are_opened_and_their_runs_end_once(
-    opened: tuple[str, Stores], tmp_path: Path
+async def test_stores_of_earlier_versions_are_opened_and_their_runs_end_once(
+    opened: tuple[str, Stores], commit: str, tmp_path: Path
 ) -> None:
     """One test: to load a database takes longer than all that is done with it."""
     name, stores = opened
-    assert missing(seen(name), await view(stores)) == []
-    clock, work = FakeClock(), queued_work()
+    assert missing(seen(commit, name), await view(stores)) == []
+    for watch in (await stores.watches.watches(limit=200))[0]:
+        found, _ = await stores.watches.watches(ListFilter(text=watch.config.name), limit=200)
+        assert watch in found
+    for feed in await stores.imports.feeds.all():
+        chosen = ListFilter(text=feed.config.url)
+        assert feed in (await stores.imports.feeds.page(chosen, limit=200))[0]
+    clock, work = FakeClock(), queued_work(commit)
     async with open_database(tmp_path / "queues.db", clock) as database:
         broker = SqliteBroker(database, limits={}, lease=LEASE)
         deliver = Deliver(broker, clock)
@@ -144,7 +158,7 @@ async def import_the_rest(stores: Stores, work: Queued, deliver: Deliver) -> Non
 
 
 async def end_runs_without_work(stores: Stores) -> None:
-    """One that nobody has claimed, and one whose feed was removed."""
+    """An unclaimed one, and one whose feed was removed."""
     store = stores.imports
     for run_id, is_cancelled in (("import waiting", False), ("import of a removed feed", True)):
         claim = await claimed(stores, run_id)
@@ -179,7 +193,7 @@ async def check_the_rest(stores: Stores, work: Queued, deliver: Deliver, broker:
             await store_event(delivery)
             assert delivery.settled == [("ack", None)]
     checked = Checked(
-        job_id=check.job_id,
+        watch_id=check.watch_id,
         url=check.url,
         run_id=check.run_id,
         at=LATER,
@@ -218,25 +232,27 @@ async def send_what_waits(stores: Stores) -> None:
 
 
 class OpenQueues(Protocol):
-    def __call__(self, folder: Path, server: Any) -> AbstractAsyncContextManager[Broker]: ...
+    def __call__(
+        self, commit: str, folder: Path, server: Any
+    ) -> AbstractAsyncContextManager[Broker]: ...
 
 
 @asynccontextmanager
-async def sqlite_queues(folder: Path, server: None) -> AsyncIterator[Broker]:
-    async with open_database(load_sqlite(folder), SystemClock()) as database:
+async def sqlite_queues(commit: str, folder: Path, server: None) -> AsyncIterator[Broker]:
+    async with open_database(load_sqlite(commit, folder), SystemClock()) as database:
         yield SqliteBroker(database, limits={}, lease=60.0)
 
 
 @asynccontextmanager
-async def bullmq_queues(folder: Path, server: RedisServer) -> AsyncIterator[Broker]:
-    await load_bullmq(server.url)
+async def bullmq_queues(commit: str, folder: Path, server: RedisServer) -> AsyncIterator[Broker]:
+    await load_bullmq(commit, server.url)
     async with open_bullmq(server.url, SystemClock(), limits={}, lease=STALLED) as broker:
         yield broker
 
 
 @asynccontextmanager
-async def rabbitmq_queues(folder: Path, server: RabbitServer) -> AsyncIterator[Broker]:
-    await load_rabbitmq(server.url)
+async def rabbitmq_queues(commit: str, folder: Path, server: RabbitServer) -> AsyncIterator[Broker]:
+    await load_rabbitmq(commit, server.url)
     async with open_rabbitmq(server.url, SystemClock(), limits={}) as broker:
         yield broker
 
@@ -250,8 +266,9 @@ async def rabbitmq_queues(folder: Path, server: RabbitServer) -> AsyncIterator[B
     ],
     ids=["sqlite", "bullmq", "rabbitmq"],
 )
-async def test_messages_of_the_version_before_are_delivered(
+async def test_messages_of_earlier_versions_are_delivered(
     request: pytest.FixtureRequest,
+    commit: str,
     tmp_path: Path,
     patient: None,
     open_queues: OpenQueues,
@@ -262,8 +279,8 @@ async def test_messages_of_the_version_before_are_delivered(
     """`comes_again`: the queue holds a message whose consumer died, and one that was given back."""
     at = None if server is None else request.getfixturevalue(server)
     others = {"late": 1, "taken": 2, "again": 2} if comes_again else {"late": 1, "taken": 1}
-    async with open_queues(tmp_path, at) as broker:
-        for name, waiting in queued_work().items():
+    async with open_queues(commit, tmp_path, at) as broker:
+        for name, waiting in queued_work(commit).items():
             queue = prefix + name
             extra = others if name == "metadata_queue" else {}
             found = await taken(broker, queue, len(waiting) + len(extra))
@@ -283,16 +300,16 @@ async def test_messages_of_the_version_before_are_delivered(
 
 async def taken(broker: Broker, queue: str, number: int) -> dict[str, Delivery]:
     found: dict[str, Delivery] = {}
-    async with asyncio.timeout(PATIENCE_SECONDS), broker.deliveries(queue, number) as deliveries:
+    async with asyncio.timeout(TIMEOUT_SECONDS), broker.deliveries(queue, number) as deliveries:
         while len(found) < number:
             delivery = await anext(deliveries)
             found[delivery.message_id] = delivery
     return found
 
 
-def queued_work() -> Queued:
+def queued_work(commit: str) -> Queued:
     """What is left to do for what is in progress in the stores."""
     return {
         queue: {name: body.encode() for name, body in messages.items()}
-        for queue, messages in json.loads(fixture("work.json")).items()
+        for queue, messages in json.loads(fixture(commit, "work.json")).items()
     }

@@ -12,7 +12,7 @@ from webloom.ports.import_runs import RunFilter
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.pages import PageFilter
 from webloom.ports.postings import PostingFilter
-from webloom.ports.watch_runs import RunFilter as WatchRunFilter
+from webloom.ports.watch_run_listing import RunFilter as WatchRunFilter
 
 MANY = 1000
 
@@ -40,7 +40,7 @@ async def _records(stores: Stores) -> dict[str, Any]:
 
 
 async def _import_runs(stores: Stores) -> dict[str, Any]:
-    page = await stores.imports.runs.page(RunFilter(), offset=0, limit=MANY)
+    page = await stores.imports.listed_runs.page(RunFilter(), offset=0, limit=MANY)
     assert page.total == len(page.runs)
     return {each.run_id: each for each in page.runs}
 
@@ -66,25 +66,30 @@ async def _pages(stores: Stores) -> dict[str, Any]:
     listed, _ = await stores.pages.list_pages(PageFilter(), limit=MANY)
     pages = {}
     for each in listed:
-        versions = await stores.history.versions(each.job_id, each.url, limit=MANY)
-        prices, _ = await stores.history.prices(each.job_id, each.url, limit=MANY)
-        pages[f"{each.job_id} {each.url}"] = {
-            "page": await stores.pages.find_page(each.job_id, each.url),
-            "versions": {str(version.version): version for version in versions},
+        versions = await stores.history.versions(each.watch_id, each.url, limit=MANY)
+        prices, _ = await stores.history.prices(each.watch_id, each.url, limit=MANY)
+        pages[f"{each.watch_id} {each.url}"] = {
+            "page": _as_before(await stores.pages.find_page(each.watch_id, each.url)),
+            "versions": {str(version.version): _as_before(version) for version in versions},
             "contents": {
                 str(version.version): await stores.history.parsed(
-                    each.job_id, each.url, version.version
+                    each.watch_id, each.url, version.version
                 )
                 for version in versions
             },
-            "prices": {str(price.timestamp): price for price in prices},
+            "prices": {str(price.timestamp): _as_before(price) for price in prices},
         }
     return pages
 
 
 async def _change_logs(stores: Stores) -> dict[str, Any]:
     found, _ = await stores.history.change_logs(ChangeFilter(), limit=MANY)
-    return {f"{each.job_id} {each.url} {each.current}": each for each in found}
+    return {f"{each.watch_id} {each.url} {each.current}": _as_before(each) for each in found}
+
+
+def _as_before(value: Any) -> Any:
+    """Also by the name that its watch's id had."""
+    return msgspec.to_builtins(value) | {"job_id": value.watch_id}
 
 
 async def _notices(stores: Stores) -> dict[str, Any]:

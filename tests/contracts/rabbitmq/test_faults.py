@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 
@@ -15,16 +14,15 @@ import pytest
 from aiormq.exceptions import ChannelNotFoundEntity
 
 from contracts.rabbitmq_tools import (
-    bare_channel,
     becomes,
     message,
     opened,
     serving,
 )
 from contracts.waiting import depth_becomes, take, until
-from patience import PATIENCE_SECONDS
 from servers.rabbitmq import RabbitServer
 from servers.shared import SharedServers
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.rabbitmq import session
 from webloom.adapters.rabbitmq.broker import RabbitBroker, open_rabbitmq
 from webloom.adapters.system_clock import SystemClock
@@ -64,11 +62,6 @@ def memory_alarm(server: RabbitServer) -> Iterator[MemoryAlarm]:
         alarm.clear()
 
 
-@pytest.fixture
-def queue() -> str:
-    return f"queue {uuid.uuid4().hex[:8]}"
-
-
 @asynccontextmanager
 async def publishing(broker: RabbitBroker, queue: str) -> AsyncIterator[list[str]]:
     """Ten publishers that never give up; yields what was confirmed so far."""
@@ -95,7 +88,7 @@ async def serve_all(broker: RabbitBroker, queue: str, expected: set[str]) -> lis
     served: list[str] = []
     async with broker.deliveries(queue, 20) as deliveries, serving(deliveries, 20, served):
         with suppress(TimeoutError):
-            await becomes(lambda: expected <= set(served), PATIENCE_SECONDS)
+            await becomes(lambda: expected <= set(served), TIMEOUT_SECONDS)
     missing = sorted(expected - set(served))
     assert not missing, f"not served: {missing}; {await broker.depth(queue)}"
     return served
@@ -108,7 +101,7 @@ async def restart(server: RabbitServer) -> None:
 async def test_three_thousand_at_once_fill_the_queue_to_exactly_a_thousand(
     server: RabbitServer, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "ANSWER_SECONDS", PATIENCE_SECONDS)  # all that wait in one line
+    monkeypatch.setattr(session, "ANSWER_SECONDS", TIMEOUT_SECONDS)  # all that wait in one line
     async with opened(server, **{queue: 1000}) as broker:
         answers = await asyncio.gather(
             *(broker.publish(queue, message(f"m{n}")) for n in range(3000)), return_exceptions=True
@@ -126,7 +119,7 @@ async def test_confirmed_messages_survive_the_death_of_the_server(
             await becomes(lambda: len(confirmed) >= 200)
             await restart(server)
             before = len(confirmed)
-            await becomes(lambda: len(confirmed) >= before + 200, PATIENCE_SECONDS)
+            await becomes(lambda: len(confirmed) >= before + 200, TIMEOUT_SECONDS)
         await serve_all(broker, queue, set(confirmed))
 
 
@@ -144,12 +137,12 @@ async def test_a_server_that_is_gone_refuses_at_once_and_is_found_again(
             broker.dead_letters(queue, limit=1),
             broker.put_back(queue, "m"),
         ):
-            async with asyncio.timeout(PATIENCE_SECONDS):  # by what it says, it did not wait
+            async with asyncio.timeout(TIMEOUT_SECONDS):  # by what it says, it did not wait
                 with pytest.raises(BrokerUnavailable, match="not connected to RabbitMQ"):
                     await attempt
         assert broker.connection().detail is not None
         await asyncio.to_thread(server.start)
-        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
+        await becomes(lambda: broker.connection().state == "READY", TIMEOUT_SECONDS)
         assert broker.connection().detail is None
         await broker.publish(queue, message("after"))
         assert set(await serve_all(broker, queue, {"before", "after"})) == {"before", "after"}
@@ -167,10 +160,10 @@ async def test_a_consumer_comes_back_after_every_forced_close(
         ):
             for _ in range(3):
                 more = len(served) + 50
-                await becomes(lambda more=more: len(served) >= more, PATIENCE_SECONDS)  # type: ignore[misc]
+                await becomes(lambda more=more: len(served) >= more, TIMEOUT_SECONDS)  # type: ignore[misc]
                 await asyncio.to_thread(server.ctl, "close_all_connections", "for a test")
         async with consumer.deliveries(queue, 8) as deliveries, serving(deliveries, 8, served):
-            await becomes(lambda: set(confirmed) <= set(served), PATIENCE_SECONDS)
+            await becomes(lambda: set(confirmed) <= set(served), TIMEOUT_SECONDS)
     duplicates = len(served) - len(set(served))
     assert duplicates <= 3 * (8 + 10)  # held by a slot, or published again, at each close
 
@@ -194,9 +187,9 @@ async def test_a_paused_server_is_given_up_and_found_again(
             await becomes(lambda: broker.connection().state != "READY")
         finally:
             server.resume()
-        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
+        await becomes(lambda: broker.connection().state == "READY", TIMEOUT_SECONDS)
         await broker.publish(queue, message("after"))
-        await becomes(lambda: {"before", "after"} <= set(served), PATIENCE_SECONDS)
+        await becomes(lambda: {"before", "after"} <= set(served), TIMEOUT_SECONDS)
 
 
 async def test_a_memory_alarm_is_reported_and_the_connection_stays_open(
@@ -214,7 +207,7 @@ async def test_a_memory_alarm_is_reported_and_the_connection_stays_open(
             with pytest.raises(BrokerUnavailable):
                 await broker.publish(queue, message("makes the server block us"))
         for attempt in (broker.publish(queue, message("m")), broker.depth(queue)):
-            async with asyncio.timeout(PATIENCE_SECONDS):  # the message proves that it did not wait
+            async with asyncio.timeout(TIMEOUT_SECONDS):  # the message proves that it did not wait
                 with pytest.raises(BrokerUnavailable, match="short of memory"):
                     await attempt
         await asyncio.to_thread(memory_alarm.clear)
@@ -264,7 +257,7 @@ async def test_retries_that_wait_and_move_survive_the_death_of_the_server(
                 await held.retry(0.2 + n * 0.1)  # some move at any moment for six seconds
         await asyncio.sleep(0.5)
         await restart(server)
-        await becomes(lambda: broker.connection().state == "READY", PATIENCE_SECONDS)
+        await becomes(lambda: broker.connection().state == "READY", TIMEOUT_SECONDS)
         served = await serve_all(broker, queue, names)
     assert set(served) == names
 
@@ -317,7 +310,7 @@ async def test_a_queue_that_is_deleted_and_declared_again_at_once_keeps_deliveri
     async with (
         opened(server) as broker,
         broker.deliveries(queue, 2) as deliveries,
-        bare_channel(server) as other,
+        server.channel() as other,
     ):
 
         async def is_consumed() -> bool:
@@ -342,7 +335,7 @@ async def test_queues_that_somebody_deletes_are_made_again(
         await (await take(deliveries)).retry(0.1)
         waiter = asyncio.create_task(take(deliveries))
         await waiter
-        async with bare_channel(server) as other:
+        async with server.channel() as other:
             waiter = asyncio.create_task(take(deliveries))
             for name in (queue, f"{queue}.again", f"{queue}.dead", f"{queue}.wait.125ms"):
                 await other.queue_delete(name)
@@ -352,7 +345,7 @@ async def test_queues_that_somebody_deletes_are_made_again(
         await second.retry(0.1)
         again = await take(deliveries)
         assert (again.message_id, again.attempt) == ("second", 2)
-        await again.bury("bad")
+        await again.dead_letter("bad")
         assert [letter.id for letter in await broker.dead_letters(queue, limit=9)] == ["second"]
 
 
@@ -364,7 +357,7 @@ async def test_a_queue_that_is_deleted_while_nobody_subscribes_is_made_again(
         await broker.publish(queue, message("first"))
         await (await take(deliveries)).ack()
         await subscribers(server, queue, 0)
-        async with bare_channel(server) as other:
+        async with server.channel() as other:
             await other.queue_delete(f"{queue}{deleted}")
         waiter = asyncio.create_task(take(deliveries))
         await subscribers(server, queue, 1)
@@ -377,7 +370,7 @@ async def test_a_queue_that_is_deleted_while_nobody_subscribes_is_made_again(
 async def subscribers(server: RabbitServer, queue: str, count: int) -> None:
     async def are() -> bool:
         try:
-            async with bare_channel(server) as other:
+            async with server.channel() as other:
                 names = (queue, f"{queue}.again")
                 found = [await other.queue_declare(name, passive=True) for name in names]
         except ChannelNotFoundEntity:
@@ -390,7 +383,7 @@ async def subscribers(server: RabbitServer, queue: str, count: int) -> None:
 async def test_twins_that_are_returned_by_a_deleted_queue_are_all_published_again(
     server: RabbitServer, queue: str
 ) -> None:
-    async with opened(server) as broker, bare_channel(server) as other:
+    async with opened(server) as broker, server.channel() as other:
         await broker.publish(queue, message("declares the queue"))
         await other.queue_delete(queue)
         answers = await broker.publish_many(queue, [message("twin")] * 5 + [message("single")])
@@ -479,7 +472,7 @@ async def test_an_exchange_that_somebody_deletes_is_made_again(
     async with opened(server) as broker, broker.deliveries(queue, 2) as deliveries:
         await broker.publish(queue, message("first"), delay=0.1)
         await (await take(deliveries)).ack()
-        async with bare_channel(server) as other:
+        async with server.channel() as other:
             await other.exchange_delete(f"{queue}.wait.125ms")
         with pytest.raises(BrokerUnavailable):
             await broker.publish(queue, message("second"), delay=0.1)

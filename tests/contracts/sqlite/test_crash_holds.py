@@ -1,4 +1,4 @@
-"""Whoever lost a message of SQLite's queue can't settle another one that stands in its place."""
+"""A consumer that lost a message of SQLite's queue can't settle another one in its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webloom.ports.broker import Message, QueueDepth
 QUEUE = "queue"
 
 
-@pytest.mark.parametrize("settle", ["ack", "retry", "bury"])
+@pytest.mark.parametrize("settle", ["ack", "retry", "dead_letter"])
 async def test_a_hold_that_was_lost_settles_no_later_message(
     tmp_path: Path, clock: FakeClock, settle: str
 ) -> None:
@@ -47,5 +47,5 @@ async def test_a_hold_that_was_lost_settles_no_later_message(
             case "retry":
                 await lost.retry()
             case _:
-                await lost.bury("no reason")
+                await lost.dead_letter("no reason")
         assert await other.depth(QUEUE) == QueueDepth(ready=0, delayed=0, in_flight=1, dead=0)

@@ -13,12 +13,6 @@ import pytest
 from contracts.adapters import (
     LEASE,
     Place,
-    database_file,
-    open_sqlite_broker,
-    open_sqlite_heartbeats,
-    open_sqlite_imports,
-    open_sqlite_lock,
-    open_sqlite_store,
 )
 from contracts.import_samples import (
     SOURCE,
@@ -36,6 +30,7 @@ from contracts.import_samples import (
     begin as begin_import,
 )
 from contracts.inventory_samples import COMPLETED, begin, found, request
+from contracts.sqlite_backend import database_file, open_sqlite, open_sqlite_broker
 from contracts.test_heartbeats import WORKER
 from contracts.waiting import take
 from fakes.clock import FakeClock
@@ -54,11 +49,14 @@ def place(tmp_path: Path) -> Place:
 
 async def test_a_restart_of_the_machine_frees_every_lease(place: Place, clock: FakeClock) -> None:
     wanted = request()
-    async with open_sqlite_store(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.store
         await begin(store, wanted, lease=3600)
-    async with open_sqlite_lock(place, clock) as lock:
+    async with open_sqlite(place, clock) as stores:
+        lock = stores.lock
         token = await lock.acquire("name", "a", 3600)
-    async with open_sqlite_heartbeats(place, clock) as heartbeats:
+    async with open_sqlite(place, clock) as stores:
+        heartbeats = stores.heartbeats
         await heartbeats.beat(WORKER)
     async with open_sqlite_broker(place, clock, limits={}, lease=3600) as broker:
         await broker.publish("queue", Message(id="m", body=b"{}"))
@@ -74,17 +72,20 @@ async def test_a_restart_of_the_machine_frees_every_lease(place: Place, clock: F
         delivery = await take(deliveries)
         assert (delivery.message_id, delivery.redelivered) == ("m", True)
         await delivery.ack()
-    async with open_sqlite_store(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.store
         attempt = await begin(store, wanted)
         assert (attempt.number, attempt.retry_count) == (2, 1)
         assert await store.finish_attempt(attempt, COMPLETED)
         assert (await found(store)).status is Status.COMPLETED
-    async with open_sqlite_lock(place, clock) as lock:
+    async with open_sqlite(place, clock) as stores:
+        lock = stores.lock
         new = await lock.acquire("name", "b", 10)
         assert token is not None
         assert new is not None
         assert new > token
-    async with open_sqlite_heartbeats(place, clock) as heartbeats:
+    async with open_sqlite(place, clock) as stores:
+        heartbeats = stores.heartbeats
         assert await heartbeats.seen(within=1e9) == []
 
 
@@ -141,7 +142,8 @@ async def test_a_restart_with_the_clock_behind_delays_nothing(
 ) -> None:
     async with open_sqlite_broker(place, clock, limits={}, lease=LEASE) as broker:
         await broker.publish("queue", Message(id="m", body=b"{}"))
-    async with open_sqlite_heartbeats(place, clock) as heartbeats:
+    async with open_sqlite(place, clock) as stores:
+        heartbeats = stores.heartbeats
         await heartbeats.beat(WORKER)
 
     clock.restart_machine()
@@ -154,26 +156,30 @@ async def test_a_restart_with_the_clock_behind_delays_nothing(
 async def test_a_restart_of_the_machine_frees_the_runs_of_its_producers(
     place: Place, clock: FakeClock
 ) -> None:
-    async with open_sqlite_imports(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.imports
         await add_feed(store)
         await started(store)
         claim = await claimed(store, "one", lease=3600)
         assert await store.runs.claim("two", lease=3600) is None
     clock.restart_machine()
-    async with open_sqlite_imports(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.imports
         assert (await claimed(store, "two")).token > claim.token
 
 
 async def test_feeds_of_a_version_that_knew_of_no_move_can_move(
     place: Place, clock: FakeClock
 ) -> None:
-    async with open_sqlite_imports(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.imports
         feed = await add_feed(store)
     with closing(sqlite3.connect(database_file(place))) as connection:
         connection.execute("DROP INDEX feeds_moved")
         [(config,)] = connection.execute("SELECT config FROM feeds").fetchall()
         assert "moved" not in config  # it is written as before, and can be read by that version
-    async with open_sqlite_imports(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.imports
         assert await store.feeds.find(feed.feed_id) == feed
         wanted = replace(feed.config, moved_to="http://new.example/")
         moved = await store.feeds.edit(feed.feed_id, wanted, next_run_at=None)
@@ -193,7 +199,7 @@ async def test_a_large_message_comes_whole_and_leaves_nothing(
             await taken[1].retry()
             again = await take(deliveries)
             assert again.body == bodies[1]
-            await taken[3].bury("no")
+            await taken[3].dead_letter("no")
             [dead] = await broker.dead_letters("queue", limit=5)
             assert dead.body == bodies[3]
             assert await broker.put_back("queue", "m3")
@@ -209,7 +215,8 @@ async def test_new_keys_move_to_the_large_index_together(
 ) -> None:
     monkeypatch.setattr(posting_keys, "MOST_FRESH", 5)
     names = [f"p{n}" for n in range(8)]
-    async with open_sqlite_imports(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.imports
         await import_all(store, postings(*names), size=3)
         assert (rows_in(place, "posting_keys"), rows_in(place, "fresh_keys")) == (6, 2)
         run = await import_all(store, postings(*names), size=3)
@@ -218,9 +225,10 @@ async def test_new_keys_move_to_the_large_index_together(
         assert keys == sorted(each.dedupe_key for each in postings(*names))
 
 
-async def test_keys_that_begin_alike_are_told_apart(place: Place, clock: FakeClock) -> None:
+async def test_keys_that_begin_alike_are_distinguished(place: Place, clock: FakeClock) -> None:
     jobs = [posting(f"p{n}", dedupe_key="ab" * 19 + f"{n:02x}") for n in range(4)]
-    async with open_sqlite_imports(place, clock) as store:
+    async with open_sqlite(place, clock) as stores:
+        store = stores.imports
         await import_all(store, jobs[:3])
         run = await import_all(store, jobs)
         assert run.counts == Counts(new=1, unchanged=3)

@@ -104,7 +104,7 @@ async def test_a_process_learns_of_what_others_are_refused(
         assert full == [False, True, False], "as long as there are refusals"
 
 
-def test_a_reserve_is_given_up_in_steps_by_whoever_comes_and_completed(tmp_path: Path) -> None:
+def test_a_reserve_is_given_up_in_steps_by_any_writer_and_completed(tmp_path: Path) -> None:
     reserve = Reserve(tmp_path / "webloom.db")
     assert not reserve.give_up(), "there is none yet"
     assert not reserve.is_short()
@@ -121,7 +121,7 @@ def test_a_reserve_is_given_up_in_steps_by_whoever_comes_and_completed(tmp_path:
     seen = reserve.last_refusal
     assert reserve.complete()
     assert reserve.path.stat().st_size == whole.st_size
-    assert reserve.last_refusal == seen, "that is no refusal"
+    assert reserve.last_refusal == seen, "that is not a refusal"
 
 
 def test_making_and_completing_a_reserve_is_never_taken_for_a_refusal(tmp_path: Path) -> None:

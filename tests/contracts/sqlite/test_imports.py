@@ -20,14 +20,16 @@ from contracts.import_samples import (
     postings,
     reading,
 )
-from webloom.adapters.sqlite import import_runs, posting_keys
+from webloom.adapters.sqlite import import_run_codec, import_runs, posting_keys
 from webloom.adapters.sqlite.database import open_database
-from webloom.adapters.sqlite.import_runs import RUNS
+from webloom.adapters.sqlite.import_run_codec import RUNS
 from webloom.adapters.sqlite.imports import sqlite_imports
 from webloom.adapters.sqlite.primitives import Change
+from webloom.adapters.sqlite.values import instant
 from webloom.adapters.system_clock import SystemClock
 from webloom.domain.import_run import Counts, RunStatus
 from webloom.domain.import_transitions import RunState
+from webloom.ports.import_runs import RunFilter
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100, 1000])
@@ -59,7 +61,7 @@ async def test_a_run_that_had_its_number_before_its_row_is_counted_in_the_end(
     async with open_database(tmp_path / "webloom.db", SystemClock()) as database:
         store = sqlite_imports(database, durable_batches=False)
         claim = await begin(store)
-        run = await store.runs.find(claim.run.run_id)
+        run = await store.listed_runs.find(claim.run.run_id)
     assert run is not None
     now = 0.0
     every = import_runs.AllRuns(lambda: now)
@@ -69,7 +71,7 @@ async def test_a_run_that_had_its_number_before_its_row_is_counted_in_the_end(
             named = replace(run, run_id=run_id)
             RUNS.save(file, [Change(run_id, None, RunState(run=named, started=0.0))])
 
-        import_runs.numbered(file, "named by a posting")
+        import_run_codec.numbered(file, "named by a posting")
         add("later")
         assert every.count(file) == 2
         add("named by a posting")
@@ -97,3 +99,40 @@ async def test_a_run_that_the_version_before_left_under_way_is_gone_on_with(tmp_
         store = sqlite_imports(database, durable_batches=False)
         ended = await end(store, claim, all_read(2, 1))
     assert (ended.status, ended.counts) == (RunStatus.COMPLETED, Counts(new=2))
+
+
+async def test_no_page_of_a_scan_costs_more_than_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "webloom.db"
+    async with open_database(path, SystemClock()) as database:
+        store = sqlite_imports(database, durable_batches=False)
+        for name in ("a", "b", "c"):
+            await begin(store, name)
+    many = 20_000
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(
+            """
+            WITH RECURSIVE later (number) AS (
+                SELECT 0 UNION ALL SELECT number + 1 FROM later LIMIT ?
+            )
+            INSERT INTO import_runs SELECT run + 3 + 3 * number, feed_id, source_url, search,
+                status, started_at + number, updated_at, body, revision, started, owner, token,
+                lease, ending
+            FROM later CROSS JOIN import_runs
+            """,
+            (many,),
+        )
+        file.commit()
+        [earliest] = file.execute("SELECT min(started_at) FROM import_runs").fetchone()
+        for chosen in (RunFilter(), RunFilter(text="feed"), RunFilter(status=RunStatus.RUNNING)):
+            for number in (many, many // 2, 100):
+                taken = 0
+
+                def count() -> None:
+                    nonlocal taken
+                    taken += 1
+
+                file.set_progress_handler(count, 1)
+                at = replace(chosen, until=instant(earliest + number))
+                assert len(import_runs.scan(file, at, "DESC", ["a run"], 100)) == 100
+                file.set_progress_handler(None, 0)
+                assert taken < 10_000

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.adapters import Place, database_file
+from contracts.adapters import Place, whole_of
 from contracts.inventory_samples import LEASE, complete, state_of
-from contracts.whole_samples import furnish_inventory, held, open_sqlite_whole, url
+from contracts.sqlite_backend import database_file, open_sqlite
+from contracts.whole_samples import furnish_inventory, held, url
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite.database import open_database
 from webloom.adapters.sqlite.schema import APPLICATION_ID, IMPORTS, TABLES, VERSION
@@ -52,13 +53,15 @@ def layout_of(file: Path) -> int:
 async def test_a_file_of_an_older_layout_is_brought_to_this_one_with_all_it_holds(
     place: Place, clock: FakeClock, layout: int
 ) -> None:
-    async with open_sqlite_whole(place, clock) as whole:
+    async with open_sqlite(place, clock) as stores:
+        whole = whole_of(stores)
         await furnish_inventory(whole.inventory, clock)
         before = await held(whole, "metadata")
     tables = schema_of(database_file(place))
     make_older(database_file(place), layout)
     for _ in range(2):
-        async with open_sqlite_whole(place, clock) as whole:
+        async with open_sqlite(place, clock) as stores:
+            whole = whole_of(stores)
             assert (await held(whole, "metadata")) == before
             await whole.whole.note("source", "1")
             assert await whole.whole.noted("source") == "1"
@@ -74,17 +77,17 @@ async def test_an_empty_file_of_layout_1_opens(place: Place, clock: FakeClock) -
         connection.executescript(TABLES)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("PRAGMA user_version = 1")
-    async with open_sqlite_whole(place, clock) as whole:
-        await complete(whole.inventory)
-        await whole.whole.note("source", "1")
+    async with open_sqlite(place, clock) as stores:
+        await complete(stores.store)
+        await stores.whole.note("source", "1")
     assert layout_of(database_file(place)) == VERSION
 
 
 async def test_a_file_of_a_later_layout_is_refused_and_left_alone(
     place: Place, clock: FakeClock
 ) -> None:
-    async with open_sqlite_whole(place, clock) as whole:
-        await complete(whole.inventory)
+    async with open_sqlite(place, clock) as stores:
+        await complete(stores.store)
     with closing(sqlite3.connect(database_file(place))) as connection:
         connection.execute("PRAGMA user_version = 7")
     with pytest.raises(StoreUnavailable, match=r"layout 7 .* knows layout 6"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fakes.clock import FakeClock
-from patience import PATIENCE_SECONDS
+from timeouts import TIMEOUT_SECONDS
 from webloom.adapters.consumer import Consumer, Received
 from webloom.adapters.sqlite.broker import SqliteBroker
 from webloom.adapters.sqlite.database import Database, open_database
@@ -62,7 +62,7 @@ async def probing(source: StepwiseSource) -> AsyncIterator[asyncio.Task[str]]:
 
     async with Consumer(source, QUEUE, 1).running() as consumer:
         waiter = asyncio.create_task(receive(consumer))
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             await source.has_claimed.wait()
             source.committed()
             await source.probing.wait()
@@ -78,7 +78,7 @@ async def test_a_commit_during_a_look_at_the_queue_is_not_missed(database: Datab
         await broker.publish(QUEUE, Message(id="m1", body=b"{}"))
         source.committed()
         source.may_answer.set()
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             assert await waiter == "m1"
 
 
@@ -88,7 +88,7 @@ async def test_a_commit_during_a_claim_that_finds_nothing_is_not_missed(
     source = StepwiseSource(database)
     source.may_answer.set()
     source.may_go_on.clear()
-    async with asyncio.timeout(PATIENCE_SECONDS), Consumer(source, QUEUE, 1).running() as consumer:
+    async with asyncio.timeout(TIMEOUT_SECONDS), Consumer(source, QUEUE, 1).running() as consumer:
         waiter = asyncio.ensure_future(anext(consumer))
         await source.has_claimed.wait()
         broker = SqliteBroker(database, limits={}, lease=LEASE)
@@ -102,6 +102,6 @@ async def test_leaving_during_a_look_at_the_queue_does_not_wait_for_the_next_com
     database: Database,
 ) -> None:
     source = StepwiseSource(database)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         async with probing(source):
             asyncio.get_running_loop().call_later(0.01, source.may_answer.set)

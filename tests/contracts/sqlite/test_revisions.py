@@ -7,13 +7,8 @@ from pathlib import Path
 import msgspec
 
 from contracts import inventory_samples
-from contracts.adapters import (
-    Place,
-    database_file,
-    open_sqlite_heartbeats,
-    open_sqlite_revisions,
-    open_sqlite_store,
-)
+from contracts.adapters import Place
+from contracts.sqlite_backend import database_file, open_sqlite
 from contracts.test_heartbeats import WORKER
 from fakes.clock import FakeClock
 
@@ -22,8 +17,8 @@ async def test_a_file_from_before_is_completed_when_it_is_opened(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     place = Place(folder=tmp_path, name="old", server=None)
-    async with open_sqlite_heartbeats(place, clock) as heartbeats:
-        await heartbeats.beat(WORKER)
+    async with open_sqlite(place, clock) as stores:
+        await stores.heartbeats.beat(WORKER)
     with closing(sqlite3.connect(database_file(place))) as database:
         triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_seen'"
         for [name] in database.execute(triggers).fetchall():
@@ -34,12 +29,8 @@ async def test_a_file_from_before_is_completed_when_it_is_opened(
         del old["handled"]
         database.execute("UPDATE heartbeats SET body = ?", (msgspec.json.encode(old),))
         database.commit()
-    async with (
-        open_sqlite_heartbeats(place, clock) as heartbeats,
-        open_sqlite_revisions(place, clock) as revisions,
-        open_sqlite_store(place, clock) as store,
-    ):
-        assert [each.heartbeat for each in await heartbeats.seen(60)] == [WORKER]
-        before = await revisions.revision("inventory")
-        await inventory_samples.complete(store)
-        assert await revisions.revision("inventory") != before
+    async with open_sqlite(place, clock) as stores:
+        assert [each.heartbeat for each in await stores.heartbeats.seen(60)] == [WORKER]
+        before = await stores.revisions.revision("inventory")
+        await inventory_samples.complete(stores.store)
+        assert await stores.revisions.revision("inventory") != before

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from contracts.adapters import Watching, watching_in
+from contracts.adapters import Watching, watching_of
+from contracts.sqlite_backend import AMPLE, stores_in
 from contracts.watch_samples import MAY, begin, check, end, event, notification, price, run_now, url
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite import index_scan, page_storage
@@ -34,13 +35,12 @@ from webloom.ports.pages import PageFilter, Stored
 
 JOB = "id of shop"
 DAY = 24 * 3600.0
-AMPLE = 1 << 40
 
 
 @asynccontextmanager
 async def opened(folder: Path, clock: FakeClock, *, budget: int = AMPLE) -> AsyncIterator[Watching]:
     async with open_database(folder / "webloom.db", clock) as database:
-        yield watching_in(database, budget=budget)
+        yield watching_of(stores_in(database, budget=budget))
 
 
 @pytest.fixture
@@ -130,32 +130,6 @@ async def test_chains_of_deltas_are_bounded_and_read_back(
     heights = "SELECT count(*) FROM snapshots a JOIN snapshots b ON a.base = b.id WHERE "
     assert rows(tmp_path, heights + "a.below >= b.below") == [(0,)]
     assert rows(tmp_path, heights + "a.expire_at > b.expire_at") == [(0,)]
-
-
-async def test_of_contents_for_one_version_the_earliest_is_kept(
-    tmp_path: Path, clock: FakeClock
-) -> None:
-    """And others that are deltas against it stay readable."""
-    events = [
-        version(0, claimed=1),
-        version(1, claimed=2),
-        version(2, "once", claimed=3, snapshot_hash="same"),
-        version(4, claimed=5),
-        version(3, "again", claimed=3, snapshot_hash="same"),
-        version(5, "late", claimed=3, snapshot_hash="same"),
-    ]
-    for number in range(4):
-        chance = random.Random(number)
-        folder = tmp_path / f"{number}"
-        async with opened(folder, clock) as store:
-            for each in chance.sample(events, len(events)):
-                await store.pages.store_event(each)
-            assert await texts(store) == ["text 0", "text 1", "once", "text 4"]
-            for each in events:
-                assert not (await store.pages.store_event(each)).is_new
-            page = await store.pages.find_page(JOB, url("a"))
-            assert page is not None
-            assert (page.version, page.text) == (5, (events[3].parsed or {})["text"])
 
 
 async def test_an_event_without_a_time_is_taken_once(store: Watching, clock: FakeClock) -> None:
@@ -258,15 +232,13 @@ async def test_slices_never_part_a_version_from_what_it_is_read_with(
 
 
 async def test_a_version_stays_as_long_as_its_change_log(store: Watching, clock: FakeClock) -> None:
-    await store.pages.store_event(version(0, claimed=3))
-    await store.pages.store_event(version(1, claimed=4))
-    clock.advance(8 * DAY)
-    await store.storage.prune()
+    without_content = version(1, claimed=3, parsed=None, is_change=True)
+    await store.pages.store_event(without_content)
     clock.advance(89 * DAY)
-    await store.pages.store_event(version(0, claimed=3, is_change=True))
+    await store.pages.store_event(replace(without_content, ts=version(0).ts))
     clock.advance(2 * DAY)
     await store.storage.prune()
-    [log], _ = await store.history.change_logs(ChangeFilter(job_id=JOB), limit=5)
+    [log], _ = await store.history.change_logs(ChangeFilter(watch_id=JOB), limit=5)
     assert (log.previous, log.current) == (2, 3)
 
 
@@ -281,7 +253,7 @@ async def test_the_ledger_goes_two_days_after_its_run_and_the_run_later(
     await store.storage.prune()
     assert len(await store.runs.unchecked(run.run_id)) == 1
     ended = await end(store, run)
-    await store.pages.store_event(event("f", job_id="other"))
+    await store.pages.store_event(event("f", watch_id="other"))
     await store.notifications.add([notification("1"), notification("2")])
     await store.notifications.note_sent(["notice 1"], MAY)
     clock.advance(2 * DAY + 1)
@@ -352,6 +324,7 @@ async def test_prices_go_last(store: Watching, tmp_path: Path, clock: FakeClock)
     while budget > 1:
         budget = int(budget * 0.8)
         async with opened(tmp_path, clock, budget=budget) as small:
+            assert await small.storage.prune(expired_only=True) == 0
             await small.storage.prune()
             items = {each.collection: each.items for each in await small.storage.usage()}
         left.append((items["snapshots"], items["change_logs"], items["price_history"]))
@@ -364,29 +337,29 @@ async def test_prices_go_last(store: Watching, tmp_path: Path, clock: FakeClock)
     assert await texts(store) == [noise(29, 400)]
 
 
-async def test_what_people_are_still_to_be_told_of_goes_last(
+async def test_pending_notifications_are_pruned_last(
     store: Watching, tmp_path: Path, clock: FakeClock
 ) -> None:
     for number in range(30):
         alerts = [f"alert {number}"] if number % 3 == 0 else []
         each = version(number, noise(number, 400), is_change=True, price=price(number))
         await store.pages.store_event(replace(each, alerts=alerts))
-    untold = [f"alert {number}" for number in range(0, 30, 3)]
+    pending = [f"alert {number}" for number in range(0, 30, 3)]
     newest = rows(tmp_path, "SELECT sum(bytes - superseded_bytes) FROM watch_usage")[0][0]
     room = sum(each.superseded_bytes for each in await store.storage.usage())
     for budget in (newest + room - 1, newest + room // 3, newest + room // 6):
         async with opened(tmp_path, clock, budget=budget) as small:
             await small.storage.prune()
-            assert await alerts_of(small) == untold
+            assert await alerts_of(small) == pending
             assert not await small.storage.is_full()
     # They alone have no room: the oldest of them go, and no more than must.
     [(size,)] = rows(tmp_path, "SELECT sum(350 + length(body)) FROM change_logs WHERE untold = 1")
     async with opened(tmp_path, clock, budget=newest + size // 2) as small:
         await small.storage.prune()
         kept = await alerts_of(small)
-        assert 0 < len(kept) < len(untold)
-        assert kept == untold[-len(kept) :]
-        assert await used(small) + size // len(untold) > newest + size // 2
+        assert 0 < len(kept) < len(pending)
+        assert kept == pending[-len(kept) :]
+        assert await used(small) + size // len(pending) > newest + size // 2
         [batch] = await small.alerts.assign_batch(JOB, None, "batch")
         await small.alerts.note_notified(batch)
     async with opened(tmp_path, clock, budget=newest) as small:
@@ -397,13 +370,11 @@ async def test_what_people_are_still_to_be_told_of_goes_last(
 
 async def alerts_of(store: Watching) -> list[str]:
     """The oldest first."""
-    logs, _ = await store.history.change_logs(ChangeFilter(job_id=JOB), limit=100)
+    logs, _ = await store.history.change_logs(ChangeFilter(watch_id=JOB), limit=100)
     return [alert for each in reversed(logs) for alert in each.alerts]
 
 
-async def test_what_is_full_refuses_what_is_new_and_nothing_else(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_forgetting_a_watch_makes_room(tmp_path: Path, clock: FakeClock) -> None:
     async with opened(tmp_path, clock, budget=40_000) as store:
         number = 0
         while not await store.storage.is_full():
@@ -413,13 +384,11 @@ async def test_what_is_full_refuses_what_is_new_and_nothing_else(
         with pytest.raises(StorageFull, match="the budget is 40,000"):
             await store.pages.store_event(version(number, noise(number), page=f"{number}"))
         assert await store.storage.prune() == 0
-        again = await store.pages.store_event(version(0, noise(0), page="0"))
-        assert again == Stored(version=1, is_new=False)
         run = await begin(store, "other", pages="a")
         await check(store, run, "a")
-        await store.pages.forget_job(JOB)
+        await store.pages.forget_watch(JOB)
         assert not await store.storage.is_full()
-        assert (await store.pages.list_pages(PageFilter(job_id=JOB), limit=5))[0] == []
+        assert (await store.pages.list_pages(PageFilter(watch_id=JOB), limit=5))[0] == []
         assert await store.pages.find_page(run.watch_id, url("a")) is not None
         assert (await store.pages.store_event(version(1, noise(1)))).is_new
         for table in ("snapshots", "snapshot_bodies"):
@@ -531,7 +500,7 @@ async def test_change_logs_of_before_get_a_key_where_they_share_a_time(
         assert len({(each.timestamp, each.key) for each in found}) == 5
 
 
-async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_told(
+async def test_a_run_that_is_in_progress_when_the_file_gets_its_layout_is_notified(
     tmp_path: Path, clock: FakeClock
 ) -> None:
     file = tmp_path / "webloom.db"

@@ -18,7 +18,7 @@ from webloom.adapters.http.fetcher import HttpFetcher
 
 @pytest.fixture(autouse=True)
 def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A net below the gate: were it broken, these tests would still reach nobody else."""
+    """A net below the gate: were it broken, these tests would still reach no other machine."""
     connect = BaseSelectorEventLoop.sock_connect
 
     async def connect_to_loopback(
@@ -45,7 +45,7 @@ async def canary() -> AsyncIterator[HostileSite]:
 
 @pytest.fixture
 async def canary6() -> AsyncIterator[HostileSite]:
-    """On a machine without IPv6 a port where nobody can be: it is refused all the same."""
+    """On a machine without IPv6 a port that no server can have: it is still refused."""
     canary = HostileSite(host="::1")
     try:
         await canary.__aenter__()

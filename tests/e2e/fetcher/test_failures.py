@@ -16,14 +16,15 @@ from e2e.fetcher.fetching import SMALL, FakeResolver, failure_of, only
 from e2e.hostile_site import HostileSite
 from webloom.adapters.http.failures import rule_for
 from webloom.adapters.http.fetcher import FetchLimits, HttpFetcher
+from webloom.domain.errors import NotConnected
 from webloom.domain.network_policy import NetworkPolicy
 
 BROKEN = [
     ("/not-http", False, "not valid HTTP", "another protocol"),
     ("/status-999", False, "999", "a status that does not exist"),
-    ("/unasked-101", False, "101", "a protocol switch that nobody asked for"),
+    ("/unasked-101", False, "101", "an unrequested protocol switch"),
     ("/content-length-negative", False, "not valid HTTP", "less than no body"),
-    ("/content-length-not-a-number", False, "not valid HTTP", "a length that is no number"),
+    ("/content-length-not-a-number", False, "not valid HTTP", "a length that is not a number"),
     ("/content-length-twice", False, "not valid HTTP", "two lengths"),
     ("/content-length-beyond-numbers", False, "", "a length that no number holds"),
     ("/content-length-and-chunked", False, "not valid HTTP", "two ways to end"),
@@ -41,7 +42,7 @@ BROKEN = [
     ("/zstd", False, "not asked for", "zstandard"),
     ("/encoding-unknown", False, "not asked for", "an encoding that does not exist"),
     ("/header-nul", False, "not valid HTTP", "NUL in a header"),
-    ("/header-without-colon", False, "not valid HTTP", "a line that is no header"),
+    ("/header-without-colon", False, "not valid HTTP", "a line that is not a header"),
     ("/header-too-long", False, "not valid HTTP", "a long header"),
     ("/headers-too-many", False, "not valid HTTP", "many headers"),
     ("/cookies-too-many", False, "not valid HTTP", "many cookies"),
@@ -49,7 +50,7 @@ BROKEN = [
     ("/endless-headers", False, "not valid HTTP", "headers without end"),
     ("/endless-status-line", False, "not valid HTTP", "a status line without end"),
     ("/endless-trailers", False, "not valid HTTP", "trailers without end"),
-    ("/chunk-size-wrong", False, "not valid HTTP", "a chunk size that is no number"),
+    ("/chunk-size-wrong", False, "not valid HTTP", "a chunk size that is not a number"),
     ("/hops?left=50", False, "more than 5 redirects", "many redirects"),
     ("/circle", False, "circle", "redirects that go round"),
 ]
@@ -128,6 +129,7 @@ async def test_a_refused_connection_may_be_tried_again() -> None:
         failure = await failure_of(fetcher, site.url("/"))
     assert "no connection could be made" in failure.reason
     assert failure.retryable
+    assert isinstance(failure, NotConnected)
     assert isinstance(failure.__cause__, aiohttp.ClientConnectorError)
 
 
@@ -139,6 +141,7 @@ async def test_a_connection_that_is_never_made_ends_at_its_own_time() -> None:
         async with HttpFetcher(policy=policy, limits=limits) as fetcher:
             failure = await failure_of(fetcher, f"https://{host}:{port}/")
     assert (failure.reason, failure.retryable) == ("no connection in time", True)
+    assert isinstance(failure, NotConnected)
 
 
 async def test_a_bug_of_our_own_is_not_reported_as_a_failed_fetch(site: HostileSite) -> None:

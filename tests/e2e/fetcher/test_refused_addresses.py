@@ -159,16 +159,16 @@ async def test_a_refusal_does_not_reveal_the_address_of_a_name(
     addresses = ["127.0.0.2", "10.0.0.1", "169.254.169.254", "::1", "fd00::1", "8.8.8.8"]
     policy = NetworkPolicy.parse([f"127.0.0.1:{site.port}"], deny=["8.8.8.0/24"])
     refusals = RefusalLog()
-    told = set()
+    reported = set()
     for address in addresses:
         names = FakeResolver(shop_test=[[address]])
         async with HttpFetcher(
             policy=policy, refusals=refusals, limits=SMALL, resolver=names
         ) as fetcher:
             failure = await failure_of(fetcher, "http://shop.test/")
-            told.add((failure.reason, failure.retryable))
-    assert len(told) == 1
-    [(reason, _)] = told
+            reported.add((failure.reason, failure.retryable))
+    assert len(reported) == 1
+    [(reason, _)] = reported
     assert reason.startswith(f"shop.test {ELSEWHERE}")
     assert "WEBLOOM_ALLOW_ADDRESSES" in reason
     assert [vars(record)["address"] for record in caplog.records] == addresses

@@ -12,6 +12,7 @@ import trustme
 from e2e.fetcher.fetching import SMALL, FakeResolver, failure_of, only
 from e2e.hostile_site import HostileSite
 from webloom.adapters.http.fetcher import HttpFetcher
+from webloom.domain.errors import NotConnected
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +81,14 @@ async def test_a_bad_certificate_is_refused_for_good(
             failure = await failure_of(fetcher, site.url("/page", host="site.test"))
     assert "certificate" in failure.reason
     assert not failure.retryable
+    assert not isinstance(failure, NotConnected)  # so that no caller goes on without a certificate
     assert site.requests == []
 
 
 async def test_plain_http_on_an_https_url_is_refused(site: HostileSite) -> None:
     async with HttpFetcher(policy=only(site), limits=SMALL) as fetcher:
         failure = await failure_of(fetcher, site.url("/page").replace("http:", "https:"))
-    assert "secure connection" in failure.reason
+    assert failure.reason == (
+        "no secure connection could be agreed on: the server does not speak TLS"
+    )
+    assert isinstance(failure, NotConnected)

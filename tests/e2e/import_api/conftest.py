@@ -14,7 +14,7 @@ from e2e.watched_site import ALLOWED
 
 @pytest.fixture(scope="package")
 def apis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Webloom, Webloom]]:
-    """Two API processes and nobody who imports: a run that is started here stays as it is."""
+    """Two API processes without an importer: a run that is started here stays as it is."""
     data_dir = tmp_path_factory.mktemp("apis") / "data"
     with (
         running_for_module("api", data_dir=data_dir) as one,

@@ -35,6 +35,7 @@ async def test_a_feed_is_added_shown_and_listed(front: Api) -> None:
         "enabled": True,
         "mapping": {},
         "closeMissing": False,
+        "tags": [],
         "activeRunId": None,
         "lastRunId": None,
         "lastRunAt": None,
@@ -47,6 +48,15 @@ async def test_a_feed_is_added_shown_and_listed(front: Api) -> None:
     listed = (await front.call("GET", "/api/feeds")).body
     assert shown.body in listed["data"]
     assert listed["total"] == len(listed["data"])
+
+
+async def test_the_url_of_a_feed_is_https_where_its_scheme_is_missing(front: Api) -> None:
+    url = new_url()
+    feed = await added(front, url.removeprefix("https://"))
+    assert (feed["url"], feed["name"]) == (url, url)
+    path, moved = f"/api/feeds/{feed['feedId']}", new_url()
+    edited = await front.call("PATCH", path, json={"url": moved.removeprefix("https://")})
+    assert edited.body["url"] == moved
 
 
 async def test_adding_a_known_feed_is_a_conflict_with_its_id(front: Api) -> None:
@@ -115,7 +125,7 @@ async def test_a_feed_does_not_move_to_the_url_of_another(front: Api) -> None:
     refused = await front.call("PATCH", path, json={"url": there["url"], "name": "Moved"})
     assert refused.is_problem(409, "'There'", there["feedId"])
     assert refused.body["feed"] == there
-    for url, part in (("http://10.0.0.1/feed", "private"), ("feed.xml", "http://")):
+    for url, part in (("http://10.0.0.1/feed", "private"), ("ftp://feed.xml", "http://")):
         assert (await front.call("PATCH", path, json={"url": url})).is_problem(422, part)
     assert (await front.call("GET", path)).body == feed
 
@@ -197,7 +207,8 @@ async def test_a_hostile_name_is_a_name_like_any_other(front: Api, tmp_path: Pat
         found = await logs(front, q=name)
         assert [run["sourceName"] for run in found.body["data"]] == [name]
     opml = await front.call("GET", "/api/feeds/opml")
-    assert feeds.items() <= dict(read_opml(opml.text.encode())).items()
+    read = {each.url: each.name for each in read_opml(opml.text.encode())}
+    assert feeds.items() <= read.items()
 
 
 # OPML.
@@ -207,21 +218,38 @@ async def test_feeds_go_out_as_opml_and_come_back(tmp_path: Path) -> None:
     async with running("api", data_dir=tmp_path / "data") as it:
         api = Api(it.client, it.base)
         feeds = {f"https://{number}.test/?a=1&b=2": f"R&D <{number}>" for number in range(250)}
-        outlines = [Outline(url, name) for url, name in feeds.items()]
+        outlines = [Outline(url, name, ("a tag", "b")) for url, name in feeds.items()]
         refused = [Outline("http://10.0.0.1/", "inside"), Outline("mailto:a@b.test", "no feed")]
         opml = write_opml(outlines + refused, title="Mine", created=datetime.now(UTC))
+        opml = opml.replace(b"</body>", b'<outline htmlUrl="https://page.test/"/></body>')
 
+        shown = (await api.call("POST", "/api/feeds/opml/preview", data=opml)).body
+        assert {name: count for name, count in shown.items() if name != "entries"} == {
+            "total": 252, "new": 250, "known": 0, "repeated": 0, "refused": 2, "pages": 1,
+        }  # fmt: skip
+        assert "private" in shown["entries"][250]["reason"]
+        assert (await api.call("GET", "/api/feeds")).body["total"] == 0
         first = (await api.call("POST", "/api/feeds/opml", data=opml)).body
         assert (first["added"], first["known"], first["refused"]) == (250, 0, 2)
-        assert [(each["url"], each["name"]) for each in first["refusals"]] == refused
+        assert [(each["url"], each["name"], ()) for each in first["refusals"]] == refused
         assert "private" in first["refusals"][0]["reason"]
         assert "http:// or https://" in first["refusals"][1]["reason"]
+        listed = (await api.call("GET", "/api/feeds?limit=1")).body["data"]
+        due = datetime.fromisoformat(listed[0]["nextRunAt"])
+        assert due <= datetime.now(UTC) + timedelta(minutes=1), "a first import does not wait"
 
         exported = await api.call("GET", "/api/feeds/opml")
         assert exported.headers["content-type"].startswith("text/x-opml")
-        assert dict(read_opml(exported.text.encode())) == feeds
+        assert {*read_opml(exported.text.encode())} == {*outlines}
         again = (await api.call("POST", "/api/feeds/opml", data=exported.text.encode())).body
         assert (again["added"], again["known"], again["refused"]) == (0, 250, 0)
+        more = [Outline("https://0.test/?a=1&b=2", "known"), Outline("https://new.test", "new")]
+        more.append(Outline("https://new.test:443/", "again"))
+        opml = write_opml(more, title="More", created=datetime.now(UTC))
+        shown = (await api.call("POST", "/api/feeds/opml/preview", data=opml)).body
+        assert [(each["state"], each["reason"]) for each in shown["entries"]] == [
+            ("known", "R&D <0>"), ("new", None), ("repeated", "new"),
+        ]  # fmt: skip
         assert (await api.call("GET", "/api/feeds")).body["total"] == 250
 
 

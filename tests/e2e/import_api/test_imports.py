@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +150,10 @@ async def test_a_retry_writes_what_failed_and_leaves_the_rest(api: Api, site: Fe
     answer = await api.call("POST", f"/api/import-logs/{second['runId']}/retry")
     third = await finished_run(api, answer.body["runs"][0]["runId"])
     assert (third["totalFetched"], third["unchangedJobs"]) == (2, 2)
+    runs = [first["runId"], second["runId"], third["runId"]]
+    turned = (await logs(api, sourceUrl=url, sort="startedAt")).body["data"]
+    assert [run["runId"] for run in turned] == runs
+    assert [run["runId"] for run in (await logs(api, sourceUrl=url)).body["data"]] == runs[::-1]
     unforced = await imported(api, url)
     assert (unforced["totalFetched"], unforced["meta"]["notModified"]) == (0, True)
 
@@ -195,6 +201,8 @@ async def test_postings_are_listed_page_by_page_and_as_open_or_closed(
             break
         more = {"cursor": page["nextCursor"]}
     assert sorted(seen) == [f"job-{number}" for number in range(1, 8)]
+    turned = (await jobs(api, source=url, sort="publishedAt")).body["data"]
+    assert [job["externalId"] for job in turned] == seen[::-1]
     closed = (await jobs(api, source=url, open="false")).body["data"]
     assert {job["externalId"] for job in closed} == {"job-6", "job-7"}
     assert all(job["closedAt"] and not job["open"] for job in closed)
@@ -219,3 +227,51 @@ async def test_a_feed_that_can_not_be_had_ends_its_run_with_the_reason(
     shown = (await api.call("GET", f"/api/feeds/{feed['feedId']}")).body
     assert (shown["lastStatus"], shown["consecutiveFailures"]) == ("failed", 1)
     assert shown["lastError"] == run["error"]
+
+
+async def test_of_failed_runs_only_those_of_feeds_that_still_fail_are_retried(
+    api: Api, site: FeedSite
+) -> None:
+    site.broken = True
+    word = new_word("retried")
+    failing, fixed = site.url("/feed?failing"), site.url("/feed?fixed")
+    for url in (failing, failing, fixed):
+        if url not in [each["url"] for each in (await api.call("GET", "/api/feeds")).body["data"]]:
+            await added(api, url, name=f"{word} {url[-5:]}")
+        assert (await imported(api, url))["status"] == "failed"
+    site.broken = False
+    assert (await imported(api, fixed))["status"] == "completed"
+    site.broken = True
+
+    body = {"action": "retry", "filter": {"q": word, "status": "failed"}, "atMost": 2}
+    grown = await api.call("POST", "/api/import-logs/bulk", json=body)
+    assert grown.is_problem(409, "more than 2 match now")
+    result = (await bulk(api, **body | {"atMost": 3}))[-1]
+    assert (result["total"], result["succeeded"], result["skipped"], result["failed"]) == (
+        2, 1, 1, 0,
+    )  # fmt: skip
+    [skipped] = result["failures"]
+    assert (skipped["name"], skipped["skipped"]) == (f"{word} fixed", True)
+    assert "since" in skipped["reason"]
+    retried = (await logs(api, q=word)).body["data"][0]
+    assert (retried["sourceUrl"], retried["trigger"]) == (failing, "retry")
+    await finished_run(api, retried["runId"])
+
+    for chosen, total in (
+        ({"sourceUrl": failing}, 1),
+        ({"q": word, "from": "2000-01-01T00:00:00Z", "to": "2001-01-01T00:00:00Z"}, 0),
+        ({"q": word, "from": "2000-01-01T00:00:00Z", "status": "completed"}, 1),
+    ):
+        lines = await bulk(api, action="retry", filter=chosen)
+        assert lines[-1]["total"] == total
+        for run in (await logs(api, q=word)).body["data"]:
+            await finished_run(api, run["runId"])
+    wrong = {"action": "retry", "filter": {"sourceUrl": "ftp://a.test/"}}
+    assert (await api.call("POST", "/api/import-logs/bulk", json=wrong)).is_problem(422, "URL")
+
+
+async def bulk(api: Api, **body: Any) -> list[dict[str, Any]]:
+    """The lines of the response."""
+    answer = await api.call("POST", "/api/import-logs/bulk", json=body)
+    assert answer.status == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]

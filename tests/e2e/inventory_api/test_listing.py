@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,36 @@ async def test_pages_of_the_listing_hold_every_record_once_the_newest_first(fron
                 break
             cursor = {"cursor": page["nextCursor"]}
         assert found == urls[::-1], filters
+
+
+async def test_the_oldest_can_come_first(front: Api) -> None:
+    host = new_host()
+    urls = [f"http://{host}/{number}" for number in range(5)]
+    await front.submitted(*urls)
+    first = (await front.records(host=host, limit=3, sort="createdAt")).body
+    second = (
+        await front.records(host=host, limit=3, sort="createdAt", cursor=first["nextCursor"])
+    ).body
+    pages = [*first["data"], *second["data"]]
+    assert [record["url"] for record in pages] == urls
+    assert second["nextCursor"] is None
+    for sort in ("-createdAt", None):
+        given = {"sort": sort} if sort else {}
+        turned = await front.records(host=host, cursor=first["nextCursor"], **given)
+        assert turned.is_problem(422, "cursor"), "it goes on in its own direction"
+    exported = await front.raw(f"/metadata/records/export?host={host}&sort=createdAt&columns=url")
+    assert exported.text.split() == ["url", *urls]
+
+
+async def test_what_no_index_counts_has_a_total_too(front: Api) -> None:
+    """Of a search together with another filter."""
+    host = new_host()
+    await front.submitted(*(f"http://{host}/{number}" for number in range(5)))
+    for limit in (2, 5, 10):
+        page = (await front.records(q=host, status="PENDING", limit=limit)).body
+        assert (page["total"], page["totalIsExact"]) == (5, True)
+    nothing = (await front.records(q=host, status="COMPLETED", limit=2)).body
+    assert (nothing["total"], nothing["totalIsExact"]) == (0, True)
 
 
 async def test_records_that_come_while_paging_do_not_disturb_it(front: Api) -> None:
@@ -69,9 +101,10 @@ async def test_the_listing_can_be_filtered(api: Api, site: WatchedSite) -> None:
         ({}, everything, "no filter but the host"),
         ({"q": "shoes"}, {done}, "a word"),
         ({"q": "sho*"}, {done}, "the beginning of a word"),
-        ({"q": "sho"}, set(), "no star, no beginning"),
+        ({"q": "sho"}, {done}, "without a star, too"),
+        ({"q": '"sho"'}, set(), "quoted words are whole"),
         ({"q": "SHOES"}, {done}, "the case of a word"),
-        ({"q": "hoes"}, set(), "the end of a word is no word"),
+        ({"q": "hoes"}, set(), "the end of a word is not a word"),
         ({"q": "shoes", "status": "PENDING"}, set(), "two filters"),
         ({"q": host}, everything, "the host is words too"),
         ({"from": before}, everything, "since yesterday"),
@@ -83,7 +116,7 @@ async def test_the_listing_can_be_filtered(api: Api, site: WatchedSite) -> None:
         ({"from": before[:10], "to": soon[:10]}, everything, "days"),
         ({"from": "0001-01-01"}, everything, "the first day there is"),
         ({"to": "9999-12-31T23:59:59-12:00"}, everything, "beyond the last one"),
-        ({"host": "nobody.test"}, set(), "another host"),
+        ({"host": "unknown.test"}, set(), "another host"),
         ({"host": ""}, set(), "no host"),
     ]
     for filters, expected, why in rows:
@@ -104,8 +137,8 @@ BAD_FILTERS = [
     ("status=DONE", "status", "an unknown status"),
     ("status=completed", "status", "the case of a status"),
     ("status=", "status", "an empty status"),
-    ("limit=0", "limit", "no records"),
-    ("limit=201", "limit", "too many"),
+    ("limit=0", "limit: wants 1 or more", "no records"),
+    ("limit=201", "limit: wants 200 at most", "too many"),
     ("limit=-1", "limit", "fewer than none"),
     ("limit=many", "limit", "a word for a number"),
     ("limit=9223372036854775808", "limit", "more than 63 bits"),
@@ -117,7 +150,8 @@ BAD_FILTERS = [
     ("q=" + "a" * 201, "q", "a long text"),
     ("host=a%00b", "NUL", "NUL in a host"),
     ("q=%FF", "UTF-8", "bytes that are not UTF-8"),
-    ("sort=url", "sort", "an unknown parameter"),
+    ("sort=url", "sort", "an order that no index serves"),
+    ("order=url", "order", "an unknown parameter"),
     ("q%5B%24gt%5D=", "q[$gt]", "an operator of another database"),
 ]
 
@@ -153,7 +187,6 @@ HOSTILE_TEXTS = [
     ("\U0001f9f5", "beyond the basic plane"),
     ("\ufffe", "not a character"),
     ("a" * 200, "as long as it may be"),
-    (" ", "a space"),
     ("{}", "an object"),
     ("$where", "a word of another database"),
 ]
@@ -170,3 +203,53 @@ async def test_whatever_is_searched_for_is_only_searched_for(
         assert (answer.status, answer.body["nextCursor"]) == (200, None), answer.text
         assert known not in [record["url"] for record in answer.body["data"]]
     assert (await front.listed(known))["status"] == "PENDING"
+
+
+async def test_records_and_postings_go_out_as_files(front: Api) -> None:
+    url = f"http://{new_host()}/"
+    await front.submitted(url)
+    query = {"q": url, "columns": "status,url"}
+    answer = await front.call("GET", "/metadata/records/export", params=query)
+    assert answer.text.splitlines() == ["status,url", f"PENDING,{url}"]
+    query = {"q": "nothing", "format": "ndjson"}
+    assert (await front.call("GET", "/api/jobs/export", params=query)).text == ""
+
+
+async def test_records_that_come_after_a_list_was_read_are_left_alone(front: Api) -> None:
+    host = new_host()
+    early, late = f"http://{host}/early", f"http://{host}/late"
+    await front.submitted(early)
+    at = (await front.records(host=host)).body["at"]
+    await front.submitted(late)
+    for chosen, total in (
+        ({"before": at}, 1),
+        ({"before": at, "to": "2999-01-01T00:00:00Z"}, 1),
+        ({"before": at, "to": "2001-01-01T00:00:00Z"}, 0),
+        ({"before": "9999-12-31T23:59:59.999999Z"}, 2),
+        ({}, 2),
+    ):
+        body = {"action": "refetch", "filter": {"host": host, **chosen}}
+        answer = await front.call("POST", "/metadata/bulk", json=body)
+        last = json.loads(answer.text.splitlines()[-1])
+        assert (last["total"], last["failed"]) == (total, 0), chosen
+
+
+async def test_many_records_are_fetched_again_or_deleted(front: Api) -> None:
+    host = new_host()
+    urls = [f"http://{host}/{number}" for number in range(3)]
+    for url in urls:
+        await front.submitted(url)
+
+    async def bulk(**body: Any) -> dict[str, Any]:
+        answer = await front.call("POST", "/metadata/bulk", json=body)
+        assert answer.status == 200, answer.text
+        last: dict[str, Any] = json.loads(answer.text.splitlines()[-1])
+        return last
+
+    refused = "http://10.0.0.1/"
+    done = await bulk(action="refetch", urls=[*urls[:2], refused])
+    assert (done["succeeded"], [each["id"] for each in done["failures"]]) == (2, [refused])
+    done = await bulk(action="invalidate", filter={"host": host, "status": "PENDING"})
+    assert (done["done"], done["failed"], done["before"]) == (3, 0, [])
+    answer = await front.call("POST", "/metadata/bulk", json={"action": "refetch"})
+    assert answer.is_problem(422, "urls", "filter")

@@ -128,12 +128,12 @@ async def test_a_stale_record_is_returned_while_it_is_refreshed(
         record = await api.listed_as(url, "COMPLETED")
         assert record["processing"]["last_request_id"] == first
         site.opened.clear()
-        asked = len(site.requests)
+        requests = len(site.requests)
 
         stale = await api.look_up(url)
         assert (stale.status, stale.body["stale"]) == (200, True)
         assert stale.body["metadata"]["page_source"] == PAGE.decode()
-        await until(lambda: len(site.requests) > asked)
+        await until(lambda: len(site.requests) > requests)
         during = [await api.look_up(url), await api.look_up(url, source="false")]
         source = await api.call("GET", "/metadata/source", params={"url": url})
         for answer in during:
@@ -141,7 +141,7 @@ async def test_a_stale_record_is_returned_while_it_is_refreshed(
             assert answer.body["stale"] is True
             assert answer.body["metadata"]["status_code"] == 200
         assert (source.status, source.text) == (200, PAGE.decode())
-        assert len(site.requests) == asked + 1  # one refresh, however many readers
+        assert len(site.requests) == requests + 1  # one refresh, however many readers
 
         site.opened.set()
         newer = await api.record(

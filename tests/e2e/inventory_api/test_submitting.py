@@ -20,7 +20,7 @@ from e2e.watched_site import ALLOWED, WatchedSite
 
 
 async def test_a_submitted_url_becomes_a_whole_record(api: Api, site: WatchedSite) -> None:
-    page = "/text?type=text/html&body=%3Cp%3EHello"
+    page = "/text?type=text/html&header=X-Odd:%20One&body=%3Cp%3EHello"
     url = site.url(f"/redirect?cookie=seen%3Dyes&to={quote(page, safe='')}")
     accepted = await api.submit(url)
     assert accepted.status == 202
@@ -37,7 +37,7 @@ async def test_a_submitted_url_becomes_a_whole_record(api: Api, site: WatchedSit
     assert (record["url"], record["status"], record["stale"]) == (url, "COMPLETED", False)
     assert record["metadata"] == {
         "status_code": 200,
-        "headers": {"content-type": "text/html", "content-length": "8"},
+        "headers": {"content-type": "text/html", "content-length": "8", "x-odd": "One"},
         "cookies": {"seen": "yes"},
         "page_source": "<p>Hello",
         "final_url": site.url(page),
@@ -68,7 +68,7 @@ async def test_a_submitted_url_becomes_a_whole_record(api: Api, site: WatchedSit
     }
 
 
-async def test_the_record_of_an_https_page_tells_its_tls(
+async def test_the_record_of_an_https_page_shows_its_tls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     authority = trustme.CA()
@@ -177,7 +177,7 @@ REFUSED_URLS = [
     ("http://a b.test/", "not a valid name", "a space in the host"),
     ("http://example.test:0/", "port", "port 0"),
     ("http://example.test:65536/", "port", "a port beyond ports"),
-    ("http://example.test:x/", "port", "a port that is no number"),
+    ("http://example.test:x/", "port", "a port that is not a number"),
     ("http://user:secret@example.test/", "user name or password", "a password"),
     ("http://example.test\\@127.0.0.1/", "backslash", "a backslash"),
     ("http://exa%6dple.test/", "percent", "an escape in the host"),

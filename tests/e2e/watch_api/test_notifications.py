@@ -49,14 +49,14 @@ async def test_a_webhook_gets_one_signed_notification_per_run(api: Api, site: Sh
             notices = (await api.call("GET", path)).body["data"]
             return dict(notices[0]) if notices and notices[0]["sentAt"] else None
 
-        notice = await until_some(sent, what="the webhook to be told")
+        notice = await until_some(sent, what="the notification to be sent")
     [(headers, body)] = hook.got
     signed = f"{headers['webloom-id']}.{headers['webloom-timestamp']}.".encode() + body
     digest = hmac.new(b"the secret", signed, hashlib.sha256).hexdigest()
     assert headers["webloom-signature"] == f"v1={digest}"
-    told = json.loads(body)
-    assert (told["watchName"], told["runId"]) == ("Looms", run["runId"])
-    assert {change["url"]: change["alerts"] for change in told["changes"]} == {
+    reported = json.loads(body)
+    assert (reported["watchName"], reported["runId"]) == ("Looms", run["runId"])
+    assert {change["url"]: change["alerts"] for change in reported["changes"]} == {
         site.url("/a"): ["the price fell by 2.55 % to 95.50 EUR, below 96 EUR"],
         site.url("/b"): ["the price fell by 3.06 % to 95 EUR, below 96 EUR"],
     }

@@ -53,30 +53,32 @@ async def test_pages_are_filtered_and_come_in_small_chunks(api: Api, site: ShopS
     site.pages["/gone"] = Served(body="gone", status=410)
     urls = [site.url(path) for path in site.pages]
     watch = await watched(api, *urls)
-    job_id = watch["jobId"]
-    await checked(api, job_id)
+    watch_id = watch["jobId"]
+    await checked(api, watch_id)
 
     async def found(**parameters: str | int) -> set[str]:
-        answer = await got(api, "", jobId=job_id, **parameters)
+        answer = await got(api, "", jobId=watch_id, **parameters)
         assert "text" not in answer["data"][0] if answer["data"] else True
         return {page["url"].removeprefix(site.url("")) for page in answer["data"]}
 
     assert await found() == set(site.pages)
     assert await found(type="product") == {"/loom-0", "/loom-1", "/loom-2"}
     assert await found(outcome="failed") == {"/gone"}
-    assert await found(q="LOOM 1") == {"/loom-1"}
+    assert await found(q='"LOOM 1"') == {"/loom-1"}  # 1 alone begins 127, too
     assert await found(q="/story") == {"/story"}
     assert await found(changedSince=4_000_000_000_000) == set()
     assert await found(outcome="") == set(site.pages), "a form that leaves a field empty"
     seen: list[str] = []
     cursor: dict[str, str] = {}
     while True:
-        answer = await got(api, "", jobId=job_id, limit=2, **cursor)
+        answer = await got(api, "", jobId=watch_id, limit=2, **cursor)
         seen += [page["url"] for page in answer["data"]]
         if answer["nextCursor"] is None:
             break
         cursor = {"cursor": answer["nextCursor"]}
     assert sorted(seen) == sorted(urls)
+    turned = await got(api, "", jobId=watch_id, sort="lastUpdated")
+    assert [page["url"] for page in turned["data"]] == seen[::-1]
     for parameters, part in (
         ({"outcome": "odd"}, "outcome"),
         ({"limit": 201}, "limit"),
@@ -205,8 +207,8 @@ async def test_an_unchanged_page_writes_nothing_but_the_time_of_its_check(
         assert now.pop("lastChecked") > page.pop("lastChecked")
         assert page.pop("lastOutcome") == "changed"
         assert now == page
-    asked = [each.headers.get("if-none-match") for each in site.requests if each.path == "/tagged"]
-    assert asked == [None, '"1"']
+    sent = [each.headers.get("if-none-match") for each in site.requests if each.path == "/tagged"]
+    assert sent == [None, '"1"']
 
 
 WALLS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from e2e.api_client import Api
 from e2e.running import until_some
@@ -38,6 +39,8 @@ async def test_a_run_is_started_once_and_counts_each_page_once(api: Api, site: S
     assert run["lastRunAt"] == run["finishedAt"]
     [failure] = run["failures"]
     assert failure == {"url": site.url("/status?code=404"), "reason": "the server answered 404"}
+    shown = (await api.call("GET", f"/api/watches/{watch['jobId']}")).body
+    assert (shown["lastStatus"], shown["lastError"]) == ("partial", failure["reason"])
 
     site.pages["/loom"] = product("95")
     second = await checked(api, watch["jobId"])
@@ -54,7 +57,26 @@ async def test_a_run_is_started_once_and_counts_each_page_once(api: Api, site: S
         "/api/watch/runs",
         params={"jobId": watch["jobId"], "limit": "1", "cursor": first_page.body["nextCursor"]},
     )
-    assert rest.body == {"data": [run], "nextCursor": None}
+    assert rest.body == {"data": [run], "nextCursor": None, "total": 2, "totalIsExact": True}
+    oldest_first = {"jobId": watch["jobId"], "sort": "startedAt"}
+    turned = await api.call("GET", "/api/watch/runs", params=oldest_first)
+    assert turned.body["data"] == [run, second]
+    assert (turned.body["total"], turned.body["totalIsExact"]) == (2, True)
+    exported = await api.call(
+        "GET",
+        "/api/watch/runs/export",
+        params={**oldest_first, "status": "partial", "columns": "runId,status,pagesFailed"},
+    )
+    assert exported.headers["content-disposition"] == "attachment; filename=watch-runs.csv"
+    assert exported.text.splitlines() == [
+        "runId,status,pagesFailed",
+        f"{run_id},partial,1",
+        f"{second['runId']},partial,1",
+    ]
+    lines = await api.call(
+        "GET", "/api/watch/runs/export", params={"jobId": watch["jobId"], "format": "ndjson"}
+    )
+    assert [json.loads(line) for line in lines.text.splitlines()] == [second, run]
     none = await api.call(
         "GET", "/api/watch/runs", params={"jobId": watch["jobId"], "status": "completed"}
     )

@@ -100,6 +100,16 @@ async def test_a_new_watch_is_due_at_once(api: Api, site: ShopSite) -> None:
     assert (await api.call("DELETE", path)).status == 204
 
 
+async def test_the_url_of_a_page_is_https_where_its_scheme_is_missing(api: Api) -> None:
+    watch = await added(api, url="shop.test", urls=["Shop.test/2", "http://shop.test/3"])
+    urls = ["https://shop.test/", "https://shop.test/2", "http://shop.test/3"]
+    assert (watch["urls"], watch["name"]) == (urls, urls[0])
+    edited = await api.call(
+        "PATCH", f"/api/watches/{watch['jobId']}", json={"urls": ["shop.test/4"]}
+    )
+    assert edited.body["urls"] == ["https://shop.test/4"]
+
+
 async def test_watches_are_listed_by_name_in_small_chunks(api: Api) -> None:
     prefix = f"list-{uuid.uuid4().hex[:6]}"
     for number in (3, 1, 2):
@@ -131,6 +141,7 @@ REFUSED: list[tuple[dict[str, Any], list[str], str]] = [
     ({"URL": "https://shop.test/"}, ["unknown field", "URL"], "a misspelt name"),
     ({"name": "x" * 201}, ["name", "200"], "a name without end"),
     ({"name": "a\x07b"}, ["name", "control"], "a bell"),
+    ({"everyMinutes": 5}, ["unknown field `everyMinutes`", "in `schedule`"], "not in schedule"),
     ({"schedule": {"everyMinutes": 0}}, ["schedule", "0.05"], "all the time"),
     ({"schedule": {}}, ["schedule", "interval", "cron"], "no time at all"),
     ({"schedule": {"everyMinutes": 5, "cron": "@daily"}}, ["schedule"], "both"),
@@ -217,10 +228,10 @@ async def test_a_response_can_be_sent_back_and_targets_keep_their_secrets(
     assert "passw0rd" not in whole.log
 
 
-def _stored_targets(it: Webloom, job_id: str) -> list[tuple[str, str | None]]:
+def _stored_targets(it: Webloom, watch_id: str) -> list[tuple[str, str | None]]:
     with closing(sqlite3.connect(it.data_dir / "webloom.db")) as database:
         [config] = database.execute(
-            "SELECT config FROM watches WHERE watch_id = ?", (job_id,)
+            "SELECT config FROM watches WHERE watch_id = ?", (watch_id,)
         ).fetchone()
     targets = json.loads(config)["targets"]
     return [(each["url"], each.get("secret")) for each in targets]
@@ -242,7 +253,7 @@ async def test_lists_of_urls_opml_and_json_are_imported(api: Api) -> None:
     assert refusal["reason"].startswith("urls: ")
 
     answer = await api.call("POST", "/api/watches/import", data=OPML.encode())
-    assert answer.body == {"added": 2, "refused": 0, "refusals": []}
+    assert answer.body == {"added": 2, "known": 0, "refused": 0, "refusals": []}
 
     entries: list[Any] = [
         "https://shop.test/3",
@@ -263,8 +274,8 @@ async def test_lists_of_urls_opml_and_json_are_imported(api: Api) -> None:
     assert four["thresholds"]["priceBelow"] == 79.9
 
     again = await api.call("POST", "/api/watches/import", json={"data": [four]})
-    assert again.body == {"added": 1, "refused": 0, "refusals": []}, "as GET answers it"
+    assert again.body == {"added": 1, "known": 0, "refused": 0, "refusals": []}, "as GET answers it"
     for body, part in ((b"", "empty"), (b"[", "JSON"), (b"<opml>", "OPML"), (b"[1]", "neither")):
         assert (await api.call("POST", "/api/watches/import", data=body)).is_problem(422, part)
-    for job_id in await all_ids(api) - before:
-        assert (await api.call("DELETE", f"/api/watches/{job_id}")).status == 204
+    for watch_id in await all_ids(api) - before:
+        assert (await api.call("DELETE", f"/api/watches/{watch_id}")).status == 204

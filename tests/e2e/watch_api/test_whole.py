@@ -23,7 +23,7 @@ from servers.mongod import MongoServer
 from servers.redis import RedisServer
 
 
-async def test_storage_health_and_metrics_tell_of_watches(api: Api, site: ShopSite) -> None:
+async def test_storage_health_and_metrics_include_watches(api: Api, site: ShopSite) -> None:
     site.pages["/story"] = article("One.")
     watch = await watched(api, site.url("/story"))
     await checked(api, watch["jobId"])
@@ -34,11 +34,11 @@ async def test_storage_health_and_metrics_tell_of_watches(api: Api, site: ShopSi
     assert kept["pages"]["items"] >= 1
     assert 0 < storage["bytes"] == sum(each["bytes"] for each in kept.values())
 
-    async def queues_are_told() -> bool:
+    async def queues_are_reported() -> bool:
         health = (await api.call("GET", "/health")).body
         return {"storage-agent", "watch-pages"} <= {each["name"] for each in health["queues"]}
 
-    await until(queues_are_told)
+    await until(queues_are_reported)
     samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families((await api.call("GET", "/metrics")).text)

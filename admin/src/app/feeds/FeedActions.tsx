@@ -8,7 +8,7 @@ import { counted } from "@/lib/format";
 
 type Feed = Schema<"FeedResponse">;
 
-/** Imports one feed, or all that are not paused. What is being imported already is no error. */
+/** Imports one feed, or all that are not paused. A feed that is already being imported is not an error. */
 export async function importNow(feed?: Feed): Promise<void> {
   try {
     const { runs } = await api.post("/api/import/run", { body: { sourceUrl: feed?.sourceUrl ?? null } });

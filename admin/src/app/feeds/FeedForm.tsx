@@ -6,6 +6,9 @@ import { Card } from "@/components/Card";
 import { Checkbox, Field, Input, Select } from "@/components/Form";
 import { To } from "@/components/Links";
 import { ApiError, messageOf, type Schema } from "@/lib/api";
+import { wrongMinutes } from "@/lib/minutes";
+import { TAGS_HINT } from "@/lib/tags";
+import { useUnsaved } from "@/lib/unsaved";
 import { FeedPreview, usePreview } from "./FeedPreview";
 import { FORMATS } from "./formats";
 import { MappingRows } from "./MappingRows";
@@ -20,21 +23,26 @@ type Props = {
 const NEW_URL = "The address of the feed: RSS, Atom, JSON Feed or job-board XML.";
 const MOVED_URL = "Change this if the feed has moved. Its runs and postings are kept, and no posting counts as new.";
 const CLOSE_MISSING =
-  "Only for a feed that lists every open posting: after an import that read it to its end without a failed record, " +
-  "what it no longer lists is closed, and opened again when it comes back. A feed that lists only its latest " +
-  "postings would close the older ones.";
+  "Only for a feed that lists every open posting: after a complete import without failed records, postings that it no " +
+  "longer lists are closed. They open again when they come back. With a feed that lists only its latest postings, " +
+  "the older ones would be closed.";
 
-/** The settings of a feed that is new or known, with a preview of what they would give. */
+/** The settings of a new or existing feed, with a preview of their result. */
 export function FeedForm({ first, isNew, onSave }: Props) {
   const [settings, setSettings] = useState(first);
   const [before, setBefore] = useState(first); // as it was saved last
   const [isImported, setImported] = useState(true);
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const [isTried, setTried] = useState(false); // to be saved: a half-typed interval is not yet wrong
+  const wrongInterval = settings.minutes.trim() ? wrongMinutes(settings.minutes) : null;
   const preview = usePreview();
+  useUnsaved(settings, before);
   const set = (part: Partial<Settings>) => setSettings((now) => ({ ...now, ...part }));
   const wanted = previewBodyOf(settings);
   const save = async () => {
+    setTried(true);
+    if (wrongInterval) return;
     setSaving(true);
     setError(null);
     try {
@@ -75,6 +83,9 @@ export function FeedForm({ first, isNew, onSave }: Props) {
               onChange={(event) => set({ name: event.target.value })}
             />
           </Field>
+          <Field label="Tags" hint={TAGS_HINT}>
+            <Input value={settings.tags} onChange={(event) => set({ tags: event.target.value })} />
+          </Field>
           <Field
             label="Format"
             hint="Keep auto unless the preview shows that the format was detected wrongly."
@@ -89,14 +100,11 @@ export function FeedForm({ first, isNew, onSave }: Props) {
           </Field>
           <Field
             label="Interval in minutes"
-            hint="Between the end of an import and the next one. Leave empty for the default (IMPORT_INTERVAL_MINUTES)."
+            hint="Between the end of an import and the next one. Leave empty for the default interval of this Webloom."
+            error={isTried ? wrongInterval : null}
           >
             <Input
-              type="number"
               inputMode="decimal"
-              step="any"
-              min={0.05}
-              max={525_600}
               className="max-w-40"
               value={settings.minutes}
               onChange={(event) => set({ minutes: event.target.value })}
@@ -157,7 +165,7 @@ function Choice({ label, hint, isChosen, onChoice }: ChoiceProps) {
   );
 }
 
-/** What the API said; where the URL is a feed already, the way to it. */
+/** The API's refusal, with a link if the URL is already a feed. */
 function Refusal({ error }: { error: unknown }) {
   const isKnown = error instanceof ApiError && error.status === 409;
   const known = isKnown ? (error.problem.feed as Schema<"FeedResponse"> | undefined) : undefined;
@@ -165,7 +173,7 @@ function Refusal({ error }: { error: unknown }) {
     <div role="alert" className="rounded-lg border border-bad bg-bad-pale p-3 text-bad wrap-anywhere">
       {known ? (
         <>
-          This URL is a feed already:{" "}
+          This URL is already a feed:{" "}
           <To href={`/feeds/${known.feedId}`} className="underline">
             {known.name}
           </To>

@@ -40,7 +40,7 @@ export function usePreview() {
 
 type Props = { state: State | null; wanted: Body; isBusy: boolean; onPreview: () => void };
 
-/** What the feed gave, as far as it was asked for. */
+/** The result of the preview. */
 export function FeedPreview({ state, wanted, isBusy, onPreview }: Props) {
   const isOld = state !== null && JSON.stringify(state.asked) !== JSON.stringify(wanted);
   return (
@@ -73,6 +73,11 @@ export function FeedPreview({ state, wanted, isBusy, onPreview }: Props) {
   );
 }
 
+function readOf({ isWhole, isCut }: Preview): string {
+  if (isCut) return ", the beginning of a larger feed; the counts cover only that part";
+  return isWhole ? "" : "; the feed is malformed or cut off: it ends too early";
+}
+
 function Seen({ seen }: { seen: Preview }) {
   const good = seen.fetched - seen.duplicates - seen.failed;
   const read = bytes(seen.bytes);
@@ -81,7 +86,7 @@ function Seen({ seen }: { seen: Preview }) {
       <Facts
         items={[
           ["Format", seen.format ? `${seen.format}: ${FORMATS[seen.format]}` : "–"],
-          ["Read", seen.isWhole ? read : `${read}, the beginning of a larger feed; the counts cover only that part`],
+          ["Read", `${read}${readOf(seen)}`],
           ["Records", number(seen.fetched)],
           ["Postings", number(good)],
           ["Duplicates", number(seen.duplicates)],

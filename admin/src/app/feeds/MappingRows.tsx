@@ -16,9 +16,9 @@ export function MappingRows({ rows, onRows }: { rows: MappingRow[]; onRows: (row
     <fieldset className="flex min-w-0 flex-col gap-3">
       <legend className="mb-1 text-sm font-medium">Field mapping</legend>
       <p className="text-sm text-soft">
-        Only where a feed has names of its own: says from which of its elements a field is taken, before the usual
-        names are tried. A path is made of element names divided by slashes, with at most one @attribute at the
-        end:{" "}
+        Only for feeds with unusual element names. Say which element a field comes from; where it is missing, the usual
+        names are tried. A path is element names separated by slashes, with at most one
+        @attribute at the end:{" "}
         <code>job_listing:company</code>, <code>office/name</code>, <code>@id</code>.
       </p>
       {rows.map((row, index) => (

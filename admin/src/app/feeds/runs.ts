@@ -1,4 +1,4 @@
-// The runs of feeds, as they go on.
+// The runs of feeds, followed live.
 
 import { useState } from "react";
 import { useEvents, type LiveEvent } from "@/lib/live";
@@ -39,7 +39,7 @@ function isLater(one: string, other: string): boolean {
   return Date.parse(one) > Date.parse(other);
 }
 
-/** Of what was loaded and what was heard since, the newer. */
+/** The newer of the loaded state and the one from a live event. */
 export function lastRunOf(feed: Feed, heard: Run | undefined): LastRun | null {
   const isKnown = heard !== undefined && heard.runId === feed.lastRunId && feed.activeRunId === null;
   if (heard && !isKnown) {

@@ -7,6 +7,7 @@ import { Field, Textarea } from "@/components/Form";
 import { say } from "@/components/Toasts";
 import { api, messageOf } from "@/lib/api";
 import { counted, number } from "@/lib/format";
+import { useUnsaved } from "@/lib/unsaved";
 import { Submitted, type Outcome } from "./Submitted";
 
 const MOST = 10_000;
@@ -14,11 +15,13 @@ const NO_ROOM = "the queue is full"; // as the API says it
 
 export function Submit({ changes }: { changes: number }) {
   const [text, setText] = useState("");
+  const [kept, setKept] = useState(""); // refused before, so it is not offered again
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [round, setRound] = useState(0);
   const urls = useMemo(() => linesOf(text), [text]);
+  useUnsaved(text, kept);
 
   const submit = async (given: string[], before?: Outcome) => {
     setBusy(true);
@@ -37,11 +40,13 @@ export function Submit({ changes }: { changes: number }) {
         noRoom: turnedAway.filter((each) => each.error === NO_ROOM).map((each) => each.url),
       });
       if (!before) {
-        setText("");
+        const left = refused.map(({ url }) => url).join("\n"); // to be put right
+        setText(left);
+        setKept(left);
         setRound(round + 1);
       }
       const rest = turnedAway.length > 0 ? `, ${number(turnedAway.length)} not` : "";
-      say(`${counted(accepted.length, "URL")} accepted${rest}`, accepted.length === 0);
+      say(`${counted(accepted.length, "URL")} accepted${rest}`, { isBad: accepted.length === 0 });
     } catch (failure) {
       setError(messageOf(failure));
     } finally {
@@ -67,7 +72,7 @@ export function Submit({ changes }: { changes: number }) {
           hint={
             urls.length > 1
               ? `${counted(urls.length, "URL")} of up to ${number(MOST)}`
-              : `Up to ${number(MOST)}. Known URLs are fetched again.`
+              : `Up to ${number(MOST)}. Known URLs are fetched again. Without a scheme, https:// is added.`
           }
           error={error}
         >
@@ -106,6 +111,11 @@ export function Submit({ changes }: { changes: number }) {
   );
 }
 
+// localhost:8080 and example.com:8080/ are hosts; mailto:a@example.com is not.
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\/|^[a-z][a-z0-9+-]*:(?!\d)/i;
+
+/** Each once, with https:// where no scheme is given. */
 function linesOf(text: string): string[] {
-  return [...new Set(text.split("\n").map((line) => line.trim()))].filter(Boolean);
+  const lines = text.split("\n").map((line) => line.trim());
+  return [...new Set(lines.filter(Boolean).map((line) => (SCHEME.test(line) ? line : `https://${line}`)))];
 }

@@ -15,7 +15,7 @@ const FOLLOWED = 20;
 const LISTED = 200;
 const ROUND_MS = 1000; // a round is a request for each that is followed
 
-/** What became of the URLs that were submitted here. */
+/** The results of the URLs submitted here. */
 export function Submitted({
   outcome,
   changes,

@@ -26,7 +26,7 @@ export function sizeOf(details: Details): string {
   return typeof details.content_length === "number" ? bytes(details.content_length) : "–";
 }
 
-/** What is missing in the source that was kept. */
+/** What is missing from the stored source. */
 export function truncation(details: Details): string {
   const kept = `Only the first ${number(details.source_truncated_at ?? 0)}`;
   if (typeof details.source_characters === "number") {

@@ -2,14 +2,14 @@
 
 import { useState } from "react";
 import { PageHead } from "@/components/Card";
-import { useInventoryChanges } from "./changes";
+import { useChanges } from "@/lib/changes";
 import { Counts } from "./Counts";
 import { Records } from "./Records";
 import { Submit } from "./Submit";
 
 export function View() {
   const [changes, setChanges] = useState(0);
-  useInventoryChanges(() => setChanges((before) => before + 1));
+  useChanges("inventory", () => setChanges((before) => before + 1));
   return (
     <>
       <PageHead title="Inventory">The response of each URL: status, headers, cookies, redirects and source.</PageHead>

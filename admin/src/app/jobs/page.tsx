@@ -1,7 +1,7 @@
 import type { Metadata } from "next";
 import { View } from "./view";
 
-export const metadata: Metadata = { title: "Jobs" };
+export const metadata: Metadata = { title: "Postings" };
 
 export default function Page() {
   return <View />;

@@ -1,145 +1,88 @@
 "use client";
 
 import { useState } from "react";
-import { Badge } from "@/components/Badge";
 import { Button, LinkButton } from "@/components/Button";
-import { Card, PageHead } from "@/components/Card";
-import { To } from "@/components/Links";
-import { CursorPager } from "@/components/Pager";
-import { PostingLine } from "@/components/PostingLine";
-import { Empty, Loaded } from "@/components/States";
-import { Time } from "@/components/Time";
-import { useAddress } from "@/lib/address";
+import { PageHead } from "@/components/Card";
+import { List } from "@/components/List/List";
+import type { Filter } from "@/components/List/types";
+import { useList } from "@/components/List/useList";
+import { Empty } from "@/components/States";
 import { api, type Schema } from "@/lib/api";
 import { useEvents } from "@/lib/live";
 import { useResource } from "@/lib/resource";
 import { useSteady } from "@/lib/steady";
-import { FilterForm } from "./FilterForm";
-import { filtersOf, NAMES, search } from "./filters";
+import { COLUMNS } from "./columns";
+import { filtersOf, queryOf, search, type Sort } from "./filters";
 
 const LATEST_RUNS = 50; // more than go on at a time
 
 export function View() {
-  const [address, go] = useAddress();
-  const filters = filtersOf(address);
-  const cursor = address.get("cursor") ?? "";
-  const key = JSON.stringify([filters, cursor]);
+  const feeds = useResource("feeds", (signal) => api.get("/api/feeds", { signal }));
+  const list = useList(COLUMNS, filtersFor(feeds.data?.data ?? []));
+  const { asked, change } = list;
+  const filters = filtersOf(new URLSearchParams({ ...asked.filters, q: asked.q }));
+  const sort = (asked.sort || undefined) as Sort;
+  const cursor = asked.cursors.at(-1) ?? "";
   const found = useSteady(
-    useResource(key, async (signal) => {
+    useResource(JSON.stringify([filters, sort, cursor]), async (signal) => {
       // First: what is written meanwhile may be missing. Without it, only the word of news is.
       const written = await writtenSoFar(signal).catch(() => undefined);
-      return { ...(await search(filters, cursor, signal)), written };
+      return { ...(await search(filters, sort, cursor, signal)), written };
     }),
   );
-  const feeds = useResource("feeds", (signal) => api.get("/api/feeds", { signal }));
   const hasNews = useNews(found.data?.written);
-  const isFiltered = NAMES.some((name) => filters[name]);
-  const turn = (to: string | null) => {
-    go({ cursor: to });
-    window.scrollTo(0, 0);
-  };
-  const clear = () => go(Object.fromEntries([...NAMES, "cursor"].map((name) => [name, null])));
   return (
     <>
-      <PageHead title="Jobs">Imported postings, most recently published first.</PageHead>
-      <Card className="mb-6">
-        <FilterForm
-          filters={filters}
-          feeds={feeds.data?.data ?? []}
-          onFilters={(change, how) => go({ ...change, cursor: null }, how)}
-          onClear={isFiltered ? clear : null}
-        />
-      </Card>
-      <Card
-        title="Postings"
-        actions={
-          <span className="flex min-h-9 items-center gap-3">
-            {found.isLoading && found.data && (
-              <span role="status" className="text-soft">
-                Looking…
-              </span>
-            )}
-            {hasNews && (
-              <>
-                <span role="status" className="text-soft">
-                  An import has changed postings since this page was loaded.
-                </span>
-                <Button onClick={() => (cursor ? turn(null) : found.reload())}>Show them</Button>
-              </>
-            )}
-          </span>
-        }
-      >
-        <Loaded from={found} lines={20}>
-          {(page) =>
-            page.data.length > 0 ? (
-              <>
-                <ul className="divide-y divide-line">
-                  {page.data.map((job) => (
-                    <Row key={job.dedupeKey} job={job} />
-                  ))}
-                </ul>
-                <CursorPager
-                  isFirst={!cursor}
-                  next={page.nextCursor}
-                  onFirst={() => turn(null)}
-                  onNext={turn}
-                />
-              </>
-            ) : (
-              <Nothing
-                isFiltered={isFiltered || cursor !== ""}
-                hasFeeds={(feeds.data?.total ?? 1) > 0}
-                onClear={clear}
-                onMore={page.nextCursor === null ? null : () => turn(page.nextCursor)}
-              />
-            )
-          }
-        </Loaded>
-      </Card>
+      <PageHead title="Postings">What the feeds have brought.</PageHead>
+      {hasNews && (
+        <p className="mb-3 flex flex-wrap items-center gap-3 text-soft">
+          <span role="status">An import has changed postings since this page was loaded.</span>
+          <Button onClick={() => (cursor ? change({ cursor: null }) : found.reload())}>Show them</Button>
+        </p>
+      )}
+      <List
+        {...list}
+        name="Postings"
+        what={["posting", "postings"]}
+        from={found}
+        keyOf={({ dedupeKey }) => dedupeKey}
+        nameOf={({ title }) => title}
+        search="Title, company or location"
+        usualSort="-publishedAt"
+        exports={{ path: "/api/jobs/export", file: "postings", query: { ...queryOf(filters), sort } }}
+        empty={<NoPostings hasFeeds={(feeds.data?.total ?? 1) > 0} />}
+      />
     </>
   );
 }
 
-function Row({ job }: { job: Schema<"JobResponse"> }) {
-  return (
-    <li className="py-3">
-      <PostingLine title={<To href={`/jobs/${encodeURIComponent(job.dedupeKey)}`}>{job.title}</To>} posting={job}>
-        <Badge tone={job.open ? "good" : "calm"}>{job.open ? "open" : "closed"}</Badge>
-        {job.publishedAt === null && (
-          <span>
-            first seen <Time at={job.createdAt} ago />
-          </span>
-        )}
-        <span className="text-sm">from {job.sourceName}</span>
-      </PostingLine>
-    </li>
-  );
+function filtersFor(feeds: Schema<"FeedResponse">[]): Filter[] {
+  return [
+    {
+      name: "source",
+      label: "Source",
+      kind: "choice",
+      any: "All feeds",
+      options: feeds.map(({ sourceUrl, name }) => [sourceUrl, name]),
+    },
+    {
+      name: "open",
+      label: "State",
+      kind: "choice",
+      any: "Any state",
+      options: [
+        ["true", "open"],
+        ["false", "closed"],
+      ],
+    },
+    { name: "company", label: "Company", kind: "text" },
+    { name: "location", label: "Location", kind: "text" },
+    { name: "from", label: "Published from", kind: "day" },
+    { name: "to", label: "until", kind: "day" },
+  ];
 }
 
-type NothingProps = { isFiltered: boolean; hasFeeds: boolean; onClear: () => void; onMore: (() => void) | null };
-
-function Nothing({ isFiltered, hasFeeds, onClear, onMore }: NothingProps) {
-  if (onMore) {
-    return (
-      <Empty title="Nothing found so far">
-        <p>There is more to search.</p>
-        <div className="flex flex-wrap justify-center gap-2">
-          <Button kind="primary" onClick={onMore}>
-            Search further
-          </Button>
-          <Button onClick={onClear}>Clear the filters</Button>
-        </div>
-      </Empty>
-    );
-  }
-  if (isFiltered) {
-    return (
-      <Empty title="No matching postings">
-        <Button onClick={onClear}>Clear the filters</Button>
-      </Empty>
-    );
-  }
+function NoPostings({ hasFeeds }: { hasFeeds: boolean }) {
   return (
     <Empty title="No postings yet">
       <p>{hasFeeds ? "Import a feed to see its postings here." : "Add a feed to see its postings here."}</p>
@@ -161,8 +104,8 @@ function writtenBy(run: Schema<"ImportLog">): number {
   return run.newJobs + run.updatedJobs + run.closedJobs;
 }
 
-/** Whether an import has written or closed postings since. The list does not change by itself: nobody
- * can read what moves. The stream may begin with what was written before. */
+/** Whether an import has written or closed postings since. The list does not change by itself: text
+ * that moves can't be read. The stream may begin with what was written before. */
 function useNews(shown: Written | undefined): boolean {
   const [heard, setHeard] = useState<Written>(new Map());
   useEvents("/api/import-logs/stream", ({ event, data }) => {

@@ -6,7 +6,7 @@ import type { QueueState } from "./state";
 const rate = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const MINUTES = 60;
 
-/** How many messages are where; null is what the broker does not tell. */
+/** The numbers of messages in a queue. The broker does not report those that are null. */
 export function Depth({ queue }: { queue: QueueState }) {
   const figures: [string, number | null, string][] = [
     ["Ready", queue.ready, ""],
@@ -17,7 +17,7 @@ export function Depth({ queue }: { queue: QueueState }) {
   const words =
     queue.ready === null
       ? "The broker is not responding."
-      : `${number(queue.ready)} ready of ${number(queue.limit)} that fit`;
+      : `${number(queue.ready)} ready of at most ${number(queue.limit)}`;
   return (
     <>
       <dl className="grid grid-cols-2 gap-3 sm:grid-cols-4">
@@ -38,10 +38,10 @@ export function Depth({ queue }: { queue: QueueState }) {
   );
 }
 
-/** What was handled in each of the last minutes, the present one on the right. */
+/** The messages handled per minute, the current minute on the right. */
 export function Rate({ queue }: { queue: QueueState }) {
   const counts = [...Array<number>(Math.max(0, MINUTES - queue.handled.length)).fill(0), ...queue.handled];
-  const words = `${rate.format(queue.handledPerMinute)} a minute handled`;
+  const words = `${rate.format(queue.handledPerMinute)} handled per minute`;
   return (
     <div className="mt-4">
       <Bars

@@ -2,63 +2,70 @@
 
 import { Badge, StatusBadge } from "@/components/Badge";
 import { Card } from "@/components/Card";
-import { fetchHealth } from "@/components/Layout/Navbar";
 import { Empty, Loaded } from "@/components/States";
 import { Head, Table, Td } from "@/components/Table";
+import { TroubleList } from "@/components/Troubles";
 import { Time } from "@/components/Time";
-import type { Schema } from "@/lib/api";
+import { api, send, type Schema } from "@/lib/api";
 import { duration, number } from "@/lib/format";
-import { useResource } from "@/lib/resource";
+import { useResource, type Resource } from "@/lib/resource";
 
 const EVERY_MS = 5000;
 
 const WORDS: Record<string, string> = {
   ok: "Everything works.",
-  degraded: "Running, but something is wrong. See below.",
-  down: "A required service is down. See below.",
+  degraded: "Running, but something is wrong:",
+  down: "A required service is down:",
 };
 
+export type HealthSeen = Schema<"Health"> & { errors: Schema<"Trouble">[]; at: number };
+
+export function useHealth(): Resource<HealthSeen> {
+  return useResource("system health", loadHealth, { everyMs: EVERY_MS });
+}
+
+async function loadHealth(signal: AbortSignal): Promise<HealthSeen> {
+  const [health, troubles] = await Promise.all([fetchHealth(signal), api.get("/api/troubles", { signal })]);
+  return { ...health, errors: troubles.data.filter(({ level }) => level === "error"), at: Date.now() };
+}
+
+async function fetchHealth(signal: AbortSignal): Promise<Schema<"Health">> {
+  try {
+    return (await (await send("/health", { signal })).json()) as Schema<"Health">;
+  } catch (error) {
+    const problem = (error as { problem?: Partial<Schema<"Health">> }).problem;
+    if (problem?.status === "down") return problem as Schema<"Health">;
+    throw error;
+  }
+}
+
 /** Every dependency and every process. */
-export function Health() {
-  const health = useResource(
-    "system health",
-    async (signal) => ({ ...(await fetchHealth(signal)), at: Date.now() }),
-    { everyMs: EVERY_MS },
-  );
+export function Health({ health }: { health: Resource<HealthSeen> }) {
   return (
     <>
-      <Card title="Dependencies">
-        <Loaded from={health} lines={5}>
-          {({ status, storage, dependencies }) => (
+      <Card title="Health">
+        <Loaded from={health}>
+          {({ status, errors }) => (
             <>
-              <p className="mb-3 flex flex-wrap items-center gap-2">
+              <p className="flex flex-wrap items-center gap-2">
                 <StatusBadge status={status} />
-                {WORDS[status]}
+                {WORDS[status === "ok" && errors.length > 0 ? "degraded" : status]}
               </p>
-              {storage && <p className="mb-3 text-bad">The storage is {storage}.</p>}
-              <Dependencies dependencies={dependencies} />
+              {errors.length > 0 && (
+                <div className="mt-3">
+                  <TroubleList troubles={errors} />
+                </div>
+              )}
             </>
           )}
         </Loaded>
       </Card>
+      <Card title="Dependencies">
+        <Loaded from={health}>{({ dependencies }) => <Dependencies dependencies={dependencies} />}</Loaded>
+      </Card>
       <Card title="Processes">
-        <Loaded from={health} lines={5}>
-          {({ scheduler, workers, others, at }) => (
-            <>
-              {!workers.some((worker) => worker.alive) && (
-                <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
-                  No worker is running, so nothing in the queues is processed. <code>webloom worker</code> starts one.
-                </p>
-              )}
-              {!others.some(({ role, alive }) => role === "scheduler" && alive) && (
-                <p className="mb-3 rounded-lg bg-warn-pale p-3 text-warn">
-                  {scheduler ?? "No scheduler is running, so imports and checks don't start or finish on their own."}{" "}
-                  <code>webloom scheduler</code> starts one.
-                </p>
-              )}
-              <Processes processes={[...workers, ...others]} at={at} />
-            </>
-          )}
+        <Loaded from={health}>
+          {({ workers, others, at }) => <Processes processes={[...workers, ...others]} at={at} />}
         </Loaded>
       </Card>
     </>

@@ -24,7 +24,7 @@ export function Installation({ system }: { system: Resource<Schema<"SystemRespon
               ["Python", found.python],
               ["Machine", found.host],
               ["Started", <Time key="started" at={found.startedAt} />],
-              ["Database", found.databaseBytes === null ? "not on this machine" : bytes(found.databaseBytes)],
+              ["Database files", found.databaseBytes === null ? "not on this machine" : `${bytes(found.databaseBytes)}, with the journal and freed room`],
               ["Disk free", found.diskFree === null ? "no data on this machine" : bytes(found.diskFree)],
             ]}
           />

@@ -12,7 +12,7 @@ import { useAddress } from "@/lib/address";
 import { counted } from "@/lib/format";
 import type { Resource } from "@/lib/resource";
 
-/** The settings in force. What is secret in them never leaves the server. */
+/** The settings in force. Their secrets never leave the server. */
 export function Settings({ system }: { system: Resource<Schema<"SystemResponse">> }) {
   const [address, change] = useAddress();
   const [text, setText] = useState(address.get("q") ?? "");

@@ -8,7 +8,7 @@ import { api, type Schema } from "@/lib/api";
 import { bytes, counted } from "@/lib/format";
 import { useResource } from "@/lib/resource";
 
-/** What watched pages take, of what they may, and what the whole database takes. */
+/** How much of their budget watched pages use, and the size of the whole database. */
 export function Storage() {
   const storage = useResource("storage", (signal) => api.get("/api/watch/storage", { signal }), { everyMs: 30_000 });
   return (
@@ -33,7 +33,7 @@ function Pages({ storage }: { storage: Schema<"StorageResponse"> }) {
       <Used used={storage.bytes} most={storage.budget} isFull={storage.full} />
       <p className="mt-2 text-sm text-soft">
         {storage.full
-          ? "Nothing new is stored until you raise WEBLOOM_STORAGE_BUDGET or remove watches with their pages."
+          ? "Nothing new is stored until you raise the setting WEBLOOM_STORAGE_BUDGET or remove watches with their pages."
           : `${bytes(storage.supersededBytes)} of it are older versions, which pruning would free.`}
       </p>
       <Sizes
@@ -50,6 +50,7 @@ function Pages({ storage }: { storage: Schema<"StorageResponse"> }) {
 function Database({ database }: { database: Schema<"DatabaseUsage"> }) {
   return (
     <>
+      <p className="mb-2 text-sm text-soft">All collections with their indexes, those of watched pages included.</p>
       <Used used={database.bytes} most={database.limit} isFull={database.full !== null} />
       <p className={`mt-2 text-sm ${database.full ? "text-bad" : "text-soft"}`}>
         {database.full ? `${database.full}.` : limitWords(database.limit)}
@@ -66,7 +67,7 @@ function Database({ database }: { database: Schema<"DatabaseUsage"> }) {
 }
 
 function limitWords(limit: number | null): string {
-  if (limit === null) return "No limit. Set one with WEBLOOM_DATABASE_LIMIT.";
+  if (limit === null) return "No limit. The setting WEBLOOM_DATABASE_LIMIT sets one.";
   return "From 80 % on, older versions of watched pages are pruned.";
 }
 

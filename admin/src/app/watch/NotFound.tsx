@@ -2,7 +2,7 @@ import { LinkButton } from "@/components/Button";
 import { PageHead } from "@/components/Card";
 import { Empty } from "@/components/States";
 
-/** The one that is named is not there (any more). */
+/** The address names a watch that does not exist, or no longer. */
 export function NoSuchWatch({ hint }: { hint: string }) {
   return (
     <Empty title="Watch not found">

@@ -2,6 +2,7 @@
 
 import { useId } from "react";
 import { Field, Input, Select } from "@/components/Form";
+import { MINUTES_HINT, minutesIn, wrongMinutes } from "@/lib/minutes";
 import { scheduleWords } from "@/lib/watch";
 import type { Place, Typed } from "./formState";
 
@@ -20,7 +21,7 @@ export function ScheduleFields({
 }) {
   const zones = useId();
   const words = scheduleWords({
-    everyMinutes: Number(form.every.replace(",", ".")) || 0,
+    everyMinutes: wrongMinutes(form.every) ? 0 : minutesIn(form.every),
     cron: form.timing === "cron" ? form.cron : null,
     timeZone: form.timeZone || "UTC",
   });
@@ -34,10 +35,10 @@ export function ScheduleFields({
         </Select>
       </Field>
       {form.timing === "usual" && (
-        <p className="self-end text-sm text-soft">Set by WATCH_INTERVAL_MINUTES; one hour by default.</p>
+        <p className="self-end text-sm text-soft">One hour, unless the settings of this Webloom say otherwise.</p>
       )}
       {form.timing === "every" && (
-        <Field label="Minutes" error={errorAt("every")} hint={Number(form.every) > 0 ? words : "0.05 to 525,600"}>
+        <Field label="Minutes" error={errorAt("every")} hint={wrongMinutes(form.every) ? MINUTES_HINT : words}>
           <Input inputMode="decimal" value={form.every} onChange={(event) => set({ every: event.target.value })} />
         </Field>
       )}

@@ -6,7 +6,7 @@ import { Field, Input } from "@/components/Form";
 import { isWebUrl } from "@/lib/format";
 import type { TypedTarget } from "./formState";
 
-/** Where people and programs are told. */
+/** The targets of notifications. */
 export function Targets({
   targets,
   error,

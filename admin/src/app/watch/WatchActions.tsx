@@ -12,6 +12,13 @@ import { runNow, type Watch } from "@/lib/watch";
 
 type Doing = "run" | "pause" | null;
 
+/** Pauses or resumes it, and says what that means. */
+export async function setEnabled({ jobId, name }: Watch, enabled: boolean): Promise<string> {
+  if (enabled) await api.post("/api/watches/{jobId}/resume", { path: { jobId } });
+  else await api.post("/api/watches/{jobId}/pause", { path: { jobId } });
+  return enabled ? `${name} is checked on its schedule again.` : `${name} is paused. It is checked only on demand.`;
+}
+
 /** What can be done with a watch. */
 export function WatchActions({
   watch,
@@ -39,15 +46,6 @@ export function WatchActions({
     }
   }
 
-  async function toggle(): Promise<string> {
-    if (enabled) {
-      await api.post("/api/watches/{jobId}/pause", { path: { jobId } });
-      return `${name} is paused. It is checked only on demand.`;
-    }
-    await api.post("/api/watches/{jobId}/resume", { path: { jobId } });
-    return `${name} is checked on its schedule again.`;
-  }
-
   return (
     <>
       {!watch.external && (
@@ -57,7 +55,7 @@ export function WatchActions({
           </Button>
           <Button
             isBusy={doing === "pause"}
-            onClick={() => act("pause", toggle)}
+            onClick={() => act("pause", () => setEnabled(watch, !enabled))}
             aria-label={`${enabled ? "Pause" : "Resume"}: ${name}`}
           >
             {enabled ? "Pause" : "Resume"}
@@ -71,7 +69,7 @@ export function WatchActions({
         Remove
       </Button>
       {removal.isAsking && (
-        <Remove
+        <RemoveWatch
           watch={watch}
           onClose={removal.close}
           onRemoved={() => {
@@ -84,7 +82,7 @@ export function WatchActions({
   );
 }
 
-function Remove({ watch, onClose, onRemoved }: { watch: Watch; onClose: () => void; onRemoved: () => void }) {
+export function RemoveWatch({ watch, onClose, onRemoved }: { watch: Watch; onClose: () => void; onRemoved: () => void }) {
   const [withPages, setWithPages] = useState(false);
   const { jobId, name, urls } = watch;
   return (
@@ -104,7 +102,7 @@ function Remove({ watch, onClose, onRemoved }: { watch: Watch; onClose: () => vo
     >
       <p>
         {watch.external
-          ? "The next event of this job adds it again."
+          ? "The next event with its id adds it again."
           : `${counted(urls.length, "page")} will no longer be checked, and a running check ends.`}{" "}
         Its settings and targets are deleted. This can&apos;t be undone.
       </p>

@@ -6,6 +6,8 @@ import { Card } from "@/components/Card";
 import { Checkbox, Field, Input, Textarea } from "@/components/Form";
 import { messageOf, withoutField } from "@/lib/api";
 import { number } from "@/lib/format";
+import { TAGS_HINT } from "@/lib/tags";
+import { useUnsaved } from "@/lib/unsaved";
 import { LABELS, placeOf, selectionOf, Unfit, urlsOf, type Place, type Typed } from "./formState";
 import { PreviewCard, usePreview } from "./WatchPreview";
 import { ScheduleFields } from "./ScheduleFields";
@@ -29,8 +31,9 @@ export function WatchForm({
   onSave: (form: Typed, before: Typed) => Promise<void>;
   cancelTo: string;
 }) {
-  const [before] = useState(start); // what is loaded again meanwhile is not what was edited
+  const [before, setBefore] = useState(start); // as it was saved last; what is loaded again meanwhile was not edited
   const [form, setForm] = useState(start);
+  useUnsaved(form, before);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<{ place: Place; message: string } | null>(null);
   const preview = usePreview(selectionOf(form));
@@ -58,6 +61,7 @@ export function WatchForm({
     setProblem(null);
     try {
       await onSave(form, before);
+      setBefore(form);
     } catch (failure) {
       const message = messageOf(failure);
       setProblem({ place: failure instanceof Unfit ? failure.place : placeOf(message, form), message });
@@ -86,6 +90,9 @@ export function WatchForm({
           <Field label="Name" error={errorAt("name")} hint={isNew ? "Leave empty to use the first URL" : undefined}>
             <Input maxLength={200} value={form.name} onChange={(event) => set({ name: event.target.value })} />
           </Field>
+          <Field label="Tags" error={errorAt("tags")} hint={TAGS_HINT}>
+            <Input value={form.tags} onChange={(event) => set({ tags: event.target.value })} />
+          </Field>
           <Checkbox
             label="Other programs may send events for these pages"
             checked={form.acceptsEvents}
@@ -98,8 +105,8 @@ export function WatchForm({
       </Card>
       <Card title="What to compare" className={LEFT}>
         <p className="mb-3 text-sm text-soft">
-          Without a selection it is the main text. A selector is CSS, or XPath if it begins with /, ( or xpath:. All of
-          these are one a line.
+          Leave the selectors empty to compare the main text. A selector is CSS, or XPath if it begins with /, ( or
+          xpath:. Write one per line, here and below.
         </p>
         <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Field label="Keep only" error={errorAt("keep")} hint="Selectors, such as main or #product .price">
@@ -135,9 +142,10 @@ export function WatchForm({
       <div className={RIGHT}>
         <PreviewCard preview={preview} firstUrl={urls[0]} />
       </div>
-      <Card title="Message" className={LEFT}>
+      <Card title="When to notify" className={LEFT}>
         <p className="mb-3 text-sm text-soft">
-          Every change is stored. With nothing set here, all of them are notified; otherwise those that match any of these.
+          Every change is stored. With nothing set here, you are notified of every change; otherwise of those that match any
+          of these.
         </p>
         <div className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Field

@@ -125,6 +125,12 @@ function Seen({ seen }: { seen: Schema<"WatchPreview"> }) {
           A check of this page would fail: {seen.problem}
         </p>
       )}
+      {seen.needsJavascript && (
+        <p className="rounded-lg border border-warn bg-warn-pale p-3 text-warn wrap-anywhere">
+          {seen.needsJavascript} A watch would see little or nothing of it. Look for a
+          feed of the site, or for the address that its scripts load the content from.
+        </p>
+      )}
       <Facts
         items={[
           ["Title", short(seen.title ?? "–", 300)],
@@ -146,6 +152,8 @@ function Seen({ seen }: { seen: Schema<"WatchPreview"> }) {
             "Kind",
             kind === null ? (
               "–"
+            ) : seen.needsJavascript && kind.type === "other" ? (
+              "unknown"
             ) : (
               <>
                 {short(kind.type.replaceAll("_", " "), 40)}

@@ -1,12 +1,16 @@
-// What is typed into the form of a watch, and what of it is sent.
+// The values of a watch's form, and the request bodies made of them.
 
 import type { Schema } from "@/lib/api";
+import { messageOf } from "@/lib/api";
 import { isWebUrl } from "@/lib/format";
+import { minutesIn, minutesText } from "@/lib/minutes";
+import { tagsIn } from "@/lib/tags";
 import type { Watch } from "@/lib/watch";
 
 export type Typed = {
   urls: string; // here and below, where there may be several: one a line
   name: string;
+  tags: string; // with commas between them
   timing: "usual" | "every" | "cron";
   every: string;
   cron: string;
@@ -40,6 +44,7 @@ export function emptyForm(url = ""): Typed {
   return {
     urls: url,
     name: "",
+    tags: "",
     timing: "usual",
     every: "60",
     cron: "0 9 * * mon-fri",
@@ -64,8 +69,9 @@ export function formOf(watch: Watch): Typed {
   return {
     urls: watch.urls.join("\n"),
     name: watch.name,
+    tags: watch.tags.join(", "),
     timing: schedule.cron ? "cron" : "every",
-    every: schedule.everyMinutes ? String(schedule.everyMinutes) : usual.every,
+    every: schedule.everyMinutes ? minutesText(schedule.everyMinutes) : usual.every,
     cron: schedule.cron ?? usual.cron,
     timeZone: schedule.cron ? (schedule.timeZone ?? "UTC") : usual.timeZone,
     keep: (selection.keep ?? []).join("\n"),
@@ -81,7 +87,7 @@ export function formOf(watch: Watch): Typed {
       key,
       url: target.url,
       secret: "",
-      digest: target.digestMinutes === null ? "" : String(target.digestMinutes),
+      digest: target.digestMinutes === null ? "" : minutesText(target.digestMinutes),
       shown: target.url,
       isSigned: target.signed,
     })),
@@ -112,7 +118,7 @@ export function selectionOf(form: Typed): Schema<"SelectionBody"> {
   };
 }
 
-/** Raises the message for a place of the form that can't be sent. */
+/** A place of the form has a value that can't be sent. */
 export class Unfit extends Error {
   readonly place: Place;
 
@@ -129,6 +135,7 @@ export function bodyOf(form: Typed): Schema<"AddWatchBody"> {
     urls,
     url: null,
     name: form.name.trim() || null,
+    tags: tagsIn(form.tags),
     schedule: scheduleOf(form),
     enabled: true,
     selection: selectionOf(form),
@@ -140,7 +147,7 @@ export function bodyOf(form: Typed): Schema<"AddWatchBody"> {
     targets: form.targets.map((target) => ({
       url: target.url.trim(),
       secret: (isWebUrl(target.url.trim()) && target.secret) || null,
-      digestMinutes: target.digest.trim() === "" ? null : amount("targets", target.digest),
+      digestMinutes: target.digest.trim() === "" ? null : minutes("targets", target.digest),
     })),
     acceptsEvents: form.acceptsEvents,
   };
@@ -151,10 +158,18 @@ function scheduleOf(form: Typed): Schema<"ScheduleBody"> | null {
   if (form.timing === "cron") {
     return { everyMinutes: null, cron: form.cron.trim(), timeZone: form.timeZone.trim() || "UTC" };
   }
-  return { everyMinutes: amount("every", form.every), cron: null, timeZone: "UTC" };
+  return { everyMinutes: minutes("every", form.every), cron: null, timeZone: "UTC" };
 }
 
-const THOUSANDS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // or a decimal comma: nobody can tell
+const THOUSANDS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // or a decimal comma: it can be either
+
+function minutes(place: Place, text: string): number {
+  try {
+    return minutesIn(text);
+  } catch (error) {
+    throw new Unfit(place, messageOf(error));
+  }
+}
 
 function amount(place: Place, text: string): number {
   if (THOUSANDS.test(text.trim())) {
@@ -172,7 +187,7 @@ function decimal<Type>(place: Place, text: string): Type | null {
   return text.trim().replace(",", ".") as Type;
 }
 
-/** Only what differs from what was there: what somebody else changed meanwhile stays. */
+/** Only the fields that differ from those saved last: what someone else changed meanwhile stays. */
 export function editsOf(form: Typed, before: Typed): Schema<"EditWatchBody"> {
   const now = bodyOf(form);
   const was = bodyOf(before);
@@ -181,6 +196,7 @@ export function editsOf(form: Typed, before: Typed): Schema<"EditWatchBody"> {
   const differs = (field: keyof typeof now) => JSON.stringify(now[field]) !== JSON.stringify(was[field]);
   if (differs("urls")) edits.urls = now.urls;
   if (differs("name")) edits.name = name ?? "";
+  if (differs("tags")) edits.tags = now.tags;
   if (differs("schedule") && schedule) edits.schedule = schedule;
   if (differs("selection")) edits.selection = now.selection;
   if (differs("thresholds")) edits.thresholds = now.thresholds;
@@ -192,6 +208,7 @@ export function editsOf(form: Typed, before: Typed): Schema<"EditWatchBody"> {
 const PLACES: [string, Place][] = [
   ["urls:", "urls"],
   ["name:", "name"],
+  ["tags:", "tags"],
   ["selection.keep:", "keep"],
   ["selection.drop:", "drop"],
   ["selection.ignoreText:", "ignoreText"],
@@ -202,10 +219,11 @@ const PLACES: [string, Place][] = [
   ["targets:", "targets"],
 ];
 
-/** What the places are called where the error is not beside them. */
+/** The names of the places, for errors that are not shown beside them. */
 export const LABELS: Partial<Record<Place, string>> = {
   urls: "URLs",
   name: "Name",
+  tags: "Tags",
   every: "Minutes",
   cron: "Cron line",
   timeZone: "Time zone",
@@ -219,22 +237,12 @@ export const LABELS: Partial<Record<Place, string>> = {
   targets: "Notifications",
 };
 
-/** Which field the API speaks of: it names the field, or the selector or pattern that is wrong. */
+/** Which field the API's message is about. It names the field, except in a preview whose selectors don't fit the page. */
 export function placeOf(message: string, form: Typed): Place {
   for (const [start, place] of PLACES) if (message.startsWith(start)) return place;
   if (message.startsWith("schedule:"))
     return form.timing === "cron" ? (/zone/i.test(message) ? "timeZone" : "cron") : "every";
-  const fields = message.includes("pattern") ? (["ignorePattern"] as const) : (["keep", "drop"] as const);
-  if (/selector|XPath|pattern/.test(message)) {
-    for (const field of fields) {
-      if (linesOf(form[field]).some((entry) => quotes(message, entry.trim()))) return field;
-    }
-    if (linesOf(form[fields[0]]).length > 0) return fields[0];
-  }
+  if (/selector|XPath/.test(message))
+    return (["keep", "drop"] as const).find((field) => linesOf(form[field]).length > 0) ?? "form";
   return "form";
-}
-
-function quotes(message: string, entry: string): boolean {
-  const escaped = entry.replaceAll("\\", "\\\\");
-  return [`'${escaped}'`, `"${escaped}"`, `'${escaped.replaceAll("'", "\\'")}'`].some((each) => message.includes(each));
 }

@@ -16,8 +16,9 @@ export function KeyForm() {
     <Card className="mx-auto max-w-md">
       <h1>API key required</h1>
       <p className="mt-2 text-soft">
-        {currentKey() ? "This API key is not valid." : "This Webloom requires an API key."} It is one of those in
-        WEBLOOM_API_KEYS; <code>webloom new-key</code> makes one. It is kept until you close this tab.
+        {currentKey() ? "This API key is not valid." : "This Webloom requires an API key."} Ask
+        the person who runs it: keys are in its setting WEBLOOM_API_KEYS, and <code>webloom new-key</code> makes more.
+        The key is kept until you close this tab.
       </p>
       <form
         className="mt-4 flex flex-col gap-4"

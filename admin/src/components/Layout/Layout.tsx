@@ -4,19 +4,21 @@ import { Suspense, useState, useSyncExternalStore, type ReactNode } from "react"
 import { KeyForm } from "@/components/Layout/KeyForm";
 import { Navbar } from "@/components/Layout/Navbar";
 import { Sidebar } from "@/components/Layout/Sidebar";
+import { Unsaved } from "@/components/Layout/Unsaved";
+import { Working } from "@/components/Layout/Working";
 import { PageSkeleton } from "@/components/Skeleton";
 import { Toasts } from "@/components/Toasts";
 import { useKeptFocus } from "@/lib/focus";
 import { useKeyWanted } from "@/lib/key";
-import { useReachable } from "@/lib/reachable";
+import { useAwaySince } from "@/lib/reachable";
 
 /** Navbar on top, sidebar on the left, content in the centre. */
 export function Layout({ children }: { children: ReactNode }) {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const keyWanted = useKeyWanted();
-  const reachable = useReachable();
+  const isAway = useAwaySince() !== null;
   useKeptFocus();
-  // One file stands for many addresses, so that a page's content is made in the browser alone.
+  // One file serves many addresses, so a page's content is rendered in the browser only.
   const isInBrowser = useSyncExternalStore(never, () => true, () => false);
   return (
     <>
@@ -35,15 +37,19 @@ export function Layout({ children }: { children: ReactNode }) {
           </Suspense>
         </main>
       </div>
-      {!reachable && (
+      {isAway && (
         <div
           role="alert"
           className="fixed inset-x-0 bottom-0 z-40 border-t border-bad bg-bad-pale px-4 py-3 text-center text-bad"
         >
-          Webloom is not responding. What you see may be out of date; the page goes on by itself when it is back.
+          Webloom is not responding. What you see may be out of date; this page updates by itself once it is back.
         </div>
       )}
-      <Toasts />
+      <Unsaved />
+      <div className="fixed right-4 bottom-4 z-50 flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-2">
+        <Working />
+        <Toasts />
+      </div>
     </>
   );
 }

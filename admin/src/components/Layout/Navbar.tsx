@@ -1,10 +1,11 @@
 "use client";
 
 import Link from "next/link";
-import { useResource } from "@/lib/resource";
-import { send } from "@/lib/api";
-import type { Schema } from "@/lib/api";
 import { MenuIcon } from "@/components/Icons";
+import { AddAnywhere } from "@/components/Layout/AddAnywhere";
+import { Problems } from "@/components/Layout/Problems";
+import { Shortcuts } from "@/components/Layout/Shortcuts";
+import { ThemeSwitch } from "@/components/Layout/ThemeSwitch";
 
 type Props = { isMenuOpen: boolean; onMenu: () => void };
 
@@ -22,54 +23,21 @@ export function Navbar({ isMenuOpen, onMenu }: Props) {
           <MenuIcon />
           <span className="sr-only">Menu</span>
         </button>
-        <Link href="/" className="flex items-center gap-2 text-lg font-semibold !text-ink hover:no-underline">
+        <Link href="/" prefetch={false} className="flex items-center gap-2 text-lg font-semibold !text-ink hover:no-underline">
           <Logo />
-          Webloom
+          <span className="max-[27rem]:sr-only">Webloom</span>
         </Link>
-        <div className="ml-auto">
-          <HealthLink />
+        <div className="ml-auto flex items-center gap-1">
+          <div className="flex min-w-32 justify-end">
+            <Problems />
+          </div>
+          <AddAnywhere />
+          <Shortcuts />
+          <ThemeSwitch />
         </div>
       </div>
     </header>
   );
-}
-
-function HealthLink() {
-  const health = useResource(
-    "health",
-    async (signal) => {
-      // 503 is an answer too: it says what is down.
-      const response = await fetchHealth(signal);
-      return response;
-    },
-    { everyMs: 15_000 },
-  );
-  const status = health.error ? "unknown" : (health.data?.status ?? "");
-  const [dot, words] = LOOKS[status] ?? ["bg-control", "…"];
-  return (
-    <Link href="/system" className="flex items-center gap-2 rounded px-2 py-1 text-sm !text-soft">
-      <span className={`size-2.5 rounded-full ${dot}`} aria-hidden="true" />
-      <span className="sr-only">Health: </span>
-      {words}
-    </Link>
-  );
-}
-
-const LOOKS: Record<string, [string, string]> = {
-  ok: ["bg-green-600", "all well"],
-  degraded: ["bg-amber-500", "degraded"],
-  down: ["bg-red-600", "down"],
-  unknown: ["bg-red-600", "no answer"],
-};
-
-export async function fetchHealth(signal: AbortSignal): Promise<Schema<"Health">> {
-  try {
-    return (await (await send("/health", { signal })).json()) as Schema<"Health">;
-  } catch (error) {
-    const problem = (error as { problem?: Partial<Schema<"Health">> }).problem;
-    if (problem?.status === "down") return problem as Schema<"Health">;
-    throw error;
-  }
 }
 
 function Logo() {

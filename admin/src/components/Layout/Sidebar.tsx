@@ -18,7 +18,7 @@ const PLACES: { href: string; name: string; icon: ReactNode }[] = [
   { href: "/", name: "Overview", icon: <HomeIcon /> },
   { href: "/import-history", name: "Import history", icon: <HistoryIcon /> },
   { href: "/feeds", name: "Feeds", icon: <FeedIcon /> },
-  { href: "/jobs", name: "Jobs", icon: <JobsIcon /> },
+  { href: "/jobs", name: "Postings", icon: <JobsIcon /> },
   { href: "/inventory", name: "Inventory", icon: <InventoryIcon /> },
   { href: "/watch", name: "Watch", icon: <WatchIcon /> },
   { href: "/queues", name: "Queues", icon: <QueuesIcon /> },

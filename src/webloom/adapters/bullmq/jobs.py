@@ -114,23 +114,23 @@ class _Options(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _options(options: bytes) -> _Options:
+def _options(text: bytes) -> _Options:
     """Other programs write options too: what BullMQ's scripts can't use is left out."""
     try:
-        asked = json.loads(options)
+        given = json.loads(text)
     except (ValueError, RecursionError):
         return _Options()
-    if not isinstance(asked, dict):
+    if not isinstance(given, dict):
         return _Options()
-    attempts = asked.get("attempts")
-    return _Options(attempts if _is_count(attempts) else 1, _removal(asked.get("removeOnComplete")))
+    attempts = given.get("attempts")
+    return _Options(attempts if _is_count(attempts) else 1, _removal(given.get("removeOnComplete")))
 
 
-def _removal(asked: Any) -> bool | int | dict[str, int]:
-    if isinstance(asked, dict):
-        names = [name for name in ("count", "age", "limit") if _is_count(asked.get(name))]
-        return {name: asked[name] for name in names} or True
-    return asked if isinstance(asked, bool) or _is_count(asked) else True
+def _removal(given: Any) -> bool | int | dict[str, int]:
+    if isinstance(given, dict):
+        names = [name for name in ("count", "age", "limit") if _is_count(given.get(name))]
+        return {name: given[name] for name in names} or True
+    return given if isinstance(given, bool) or _is_count(given) else True
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -26,7 +26,7 @@ from redis.exceptions import TimeoutError as NoAnswerError
 
 from webloom.adapters.bullmq.refusals import FOREIGN, CommandRefused, check_server, translated
 from webloom.cancellation import cancel_and_wait
-from webloom.domain.backoff import Backoff
+from webloom.domain.backoff import RECONNECT
 from webloom.domain.errors import BackendRefused, BrokerUnavailable, WebloomError
 from webloom.jitter import jitter
 from webloom.parsing.backend_url import shown
@@ -39,7 +39,6 @@ CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 5.0  # after which the server counts as lost
 CHECK_SECONDS = 5.0  # between health checks of an idle connection
 QUIET_SECONDS = 1.0  # after a timeout, calls fail at once
-RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
 MOST_CALLS, MOST_BYTES = 500, 1 << 20  # per pipeline
 TURNS = 2  # of the event loop, for other calls to join: an ack and the request for the next job
 
@@ -158,8 +157,8 @@ class Server:
     def call(
         self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]
     ) -> asyncio.Future[Any]:
-        """The future raises BrokerUnavailable or BackendRefused. The call is made even if nobody
-        awaits it."""
+        """The future raises BrokerUnavailable or BackendRefused. The call is made even if it is
+        not awaited."""
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
         if self._closed:
@@ -184,9 +183,9 @@ class Server:
         """Check that the server answers and meets the requirements."""
         try:
             await self._client.ping()
-            asked = self._clock.steady()
+            before = self._clock.steady()
             seconds, microseconds = await self._client.time()
-            self._ahead = seconds + microseconds / 1e6 - (asked + self._clock.steady()) / 2
+            self._ahead = seconds + microseconds / 1e6 - (before + self._clock.steady()) / 2
             if not self._checked:
                 info = await self._client.info()
                 check_server(info, self.address)

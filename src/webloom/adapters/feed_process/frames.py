@@ -34,4 +34,6 @@ def _path(kind: type, value: Any) -> Path:
 
 encode = msgspec.msgpack.Encoder(enc_hook=os.fsencode).encode
 orders = msgspec.msgpack.Decoder(Order, dec_hook=_path)
-answers: msgspec.msgpack.Decoder[BatchRead | Refused] = msgspec.msgpack.Decoder(BatchRead | Refused)
+responses: msgspec.msgpack.Decoder[BatchRead | Refused] = msgspec.msgpack.Decoder(
+    BatchRead | Refused
+)

@@ -41,7 +41,7 @@ def fingerprint(
 
 @cache
 def _reader() -> str:
-    """Of the code that reads a record: whatever changes in it, records are read again once."""
+    """A hash of the code that reads records: after any change to it, they are read again once."""
     sources = sorted(Path(*feeds.__path__).rglob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
@@ -56,8 +56,8 @@ class KnownWriter:
 
 
 class KnownRecords:
-    """Finds a record's posting by the hash of its bytes. The file stays on the disk; in memory
-    there are four bytes and a little for each record."""
+    """Finds a record's posting by the hash of its bytes. The file stays on disk; memory holds
+    little more than four bytes per record."""
 
     def __init__(self, file: mmap.mmap) -> None:
         self._file = file
@@ -77,7 +77,7 @@ class KnownRecords:
 
     @classmethod
     def opened(cls, path: Path, made_by: bytes) -> KnownRecords | None:
-        """None: no such file, or one made by other code or options."""
+        """None: the file is missing, or was made by other code or options."""
         try:
             with path.open("rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

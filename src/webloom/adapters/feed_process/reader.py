@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from webloom.adapters.feed_process.frames import Order, Refused, answers, encode
+from webloom.adapters.feed_process.frames import Order, Refused, encode, responses
 from webloom.adapters.sandbox.parent import (
     Child,
     ChildFailed,
@@ -76,7 +76,7 @@ class ProcessFeedReader:
                     raise ResourcesExhausted(FILES_OF_THE_MACHINE) from None
                 raise FeedUnreadable(f"The reader {error}.") from None
             is_first = False
-            answer = answers.decode(frame.content)
+            answer = responses.decode(frame.content)
             if isinstance(answer, Refused):
                 raise FeedUnreadable(answer.reason)
             yield ReadBatch(jobs=frame.body, **msgspec.structs.asdict(answer.progress))

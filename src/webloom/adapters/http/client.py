@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Required, Self, TypedDict, TypeVar, Unpack, cast
 
 from aiohttp import (
     ClientResponse,
@@ -91,26 +91,32 @@ class FetchTrace:
         return "; ".join(f"{c.key}={c.coded_value}" for c in found) or None
 
 
+class ClientOptions(TypedDict, total=False):
+    """Of a client, and of what is built on one."""
+
+    policy: Required[NetworkPolicy]
+    refusals: RefusalLog | None  # default: one of its own
+    resolver: AbstractResolver | None  # closed with the client
+    ssl_context: ssl.SSLContext | None  # default: the system's certificates
+
+
 class GatedClient(Generic[Answer]):
     """One policy, one pool of connections. To be opened by `async with`."""
 
     def __init__(
         self,
-        answers: type[Answer],
+        response_class: type[Answer],
         *,
-        policy: NetworkPolicy,
-        refusals: RefusalLog | None,  # default: one of its own
         accept: str,
         limits: ClientLimits,
-        resolver: AbstractResolver | None,  # closed with the client
-        ssl_context: ssl.SSLContext | None,  # default: the system's certificates
+        **options: Unpack[ClientOptions],
     ) -> None:
-        self._answers = answers
-        self._gate = Gate(policy, refusals or RefusalLog())
+        self._response_class = response_class
+        self._gate = Gate(options["policy"], options.get("refusals") or RefusalLog())
         self._accept = accept
         self._limits = limits
-        self._given_resolver = resolver
-        self._ssl_context = ssl_context
+        self._given_resolver = options.get("resolver")
+        self._ssl_context = options.get("ssl_context")
 
     async def __aenter__(self) -> Self:
         self._resolver = GuardedResolver(self._gate, self._given_resolver or SystemResolver())
@@ -127,7 +133,7 @@ class GatedClient(Generic[Answer]):
                 "Accept-Encoding": ACCEPT_ENCODING,
             },
             cookie_jar=DummyCookieJar(),
-            response_class=self._answers,
+            response_class=self._response_class,
             # The total is bounded around the whole chain, and sharply, which aiohttp's is not.
             timeout=ClientTimeout(sock_connect=self._limits.connect_seconds),
             auto_decompress=False,

@@ -10,28 +10,24 @@ download -> GatedClient.follow -> 2xx? -> [ read a block | decompress, hash, wri
 from __future__ import annotations
 
 import asyncio
-import ssl
 from asyncio import Future
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from aiohttp import ClientResponse, StreamReader
-from aiohttp.abc import AbstractResolver
 
 from webloom.adapters.http.body import declared_size, too_large, wbits_of
-from webloom.adapters.http.client import ClientLimits, FetchTrace, GatedClient
+from webloom.adapters.http.client import ClientLimits, ClientOptions, FetchTrace, GatedClient
 from webloom.adapters.http.failures import explained
 from webloom.adapters.http.headers import seconds_to_wait
 from webloom.adapters.http.spool import DiskFull, Spool
 from webloom.adapters.http.spool_room import NoRoom, Reservation, SpoolRoom
 from webloom.adapters.http.transfer_timeouts import TransferTimeouts
-from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.errors import FetchFailed
 from webloom.domain.feed import LastFetch
-from webloom.domain.network_policy import NetworkPolicy
 from webloom.parsing.web_url import normalise
 from webloom.ports.fetcher import Downloaded
 
@@ -39,13 +35,13 @@ FEEDS = (
     "application/rss+xml,application/atom+xml,application/feed+json,application/xml;q=0.9,"
     "text/xml;q=0.9,application/json;q=0.8,*/*;q=0.5"
 )
-_BLOCK_BYTES = 512 * 1024  # worked on in one go by a thread
+_BLOCK_BYTES = 512 * 1024  # handled by a thread in one go
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DownloadLimits(ClientLimits):
     total_seconds: float = 3600.0  # for the whole chain, from first lookup to last byte
-    stall_seconds: float = 60.0  # until the answer begins, and between two pieces of its body
+    stall_seconds: float = 60.0  # until the response begins, and between two pieces of its body
     max_bytes: int = 2 * 1024 * 1024 * 1024  # on the wire and decompressed
     connections: int = 16
 
@@ -53,36 +49,25 @@ class DownloadLimits(ClientLimits):
 class HttpDownloader:
     """The Downloader port over aiohttp. One policy, one pool of connections.
 
-    A file is only opened for a 2xx answer, or for any with `any_status`; one that was there is then
-    written over.
+    A file is opened only for a 2xx response, or for any with `any_status`; an existing one is
+    overwritten.
     """
 
     def __init__(
         self,
         *,
-        policy: NetworkPolicy,
         accept: str = FEEDS,  # what is asked for
         any_status: bool = False,  # keep the body of every answer
         may_cut: bool = False,  # keep the beginning of a body that is too large
         limits: DownloadLimits | None = None,
-        refusals: RefusalLog | None = None,  # default: one of its own
         room: SpoolRoom | None = None,  # that files have; None: as much as they need
-        resolver: AbstractResolver | None = None,  # closed with the downloader
-        ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
+        **options: Unpack[ClientOptions],
     ) -> None:
         self._limits = limits or DownloadLimits()
         self._room = room
         self._any_status = any_status
         self._may_cut = may_cut
-        self._client = GatedClient(
-            ClientResponse,
-            policy=policy,
-            refusals=refusals,
-            accept=accept,
-            limits=self._limits,
-            resolver=resolver,
-            ssl_context=ssl_context,
-        )
+        self._client = GatedClient(ClientResponse, accept=accept, limits=self._limits, **options)
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -135,10 +120,10 @@ class HttpDownloader:
         response: ClientResponse,
         headers: dict[str, str],
     ) -> Downloaded:
-        written, sha256 = 0, None
+        written, sha256, is_cut = 0, None, False
         if response.status == 206:
             raise FetchFailed(
-                reason="the answer is a part of it, which was not asked for (206)",
+                reason="the server sent only a part of it, which was not requested (206)",
                 retryable=False,
             )
         if 200 <= response.status < 300 or self._any_status:
@@ -156,17 +141,17 @@ class HttpDownloader:
                 if reservation is not None:
                     await reservation.disk_is_full(spool.bytes)
                 raise
-            written, sha256 = spool.bytes, spool.sha256
-        retry_after = headers.get("retry-after")
+            written, sha256, is_cut = spool.bytes, spool.sha256, spool.is_cut
         return Downloaded(
             status_code=response.status,
             final_url=url,
             bytes=written,
+            is_cut=is_cut,
             sha256=sha256,
             etag=headers.get("etag"),
             last_modified=headers.get("last-modified"),
             content_type=headers.get("content-type"),
-            retry_after=None if retry_after is None else seconds_to_wait(retry_after),
+            retry_after=seconds_to_wait(headers.get("retry-after")),
         )
 
 
@@ -198,11 +183,11 @@ class _BodyWriter:
             await self._written()
         finally:
             await asyncio.wait({self._writing})  # to a file that is about to be closed
-            self._writing.exception()  # seen, whatever else is raised
+            self._writing.exception()  # so that its error is seen, whatever else is raised
         self._spool.finish()
 
     async def _written(self) -> None:
-        """All of the block before; there may be no room for it now."""
+        """Waits until the block before is written; there may be no room for it now."""
         while not await self._step():
             if self._reservation is not None:  # what came was more than the block
                 await self._get_room(self._reservation, self._spool.pending)
@@ -216,7 +201,7 @@ class _BodyWriter:
         self._writing = self._loop.run_in_executor(None, work)
 
     async def _get_room(self, reservation: Reservation, wanted: int) -> None:
-        """Some, at least, where it does not have all of it already."""
+        """Reserve at least some room, unless all of it is reserved already."""
         if reservation.granted - self._spool.bytes < wanted:
             with self._timeouts.own_time():
                 await reservation.more(wanted)

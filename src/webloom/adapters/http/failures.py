@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ import aiohttp
 from aiohttp import http_exceptions
 
 from webloom.adapters.http.gate import GateRefused
-from webloom.domain.errors import FetchFailed, ResourcesExhausted, UrlRefused
+from webloom.domain.errors import FetchFailed, NotConnected, ResourcesExhausted, UrlRefused
 from webloom.domain.exhaustion import exhaustion_in
 
 # The first row with a base of the error decides: (class, may it help to try again, reason).
@@ -30,6 +31,9 @@ _RULES: tuple[tuple[type[BaseException], bool, str], ...] = (
     (aiohttp.UploadAbortedError, False, "the request could not be sent"),
     (http_exceptions.HttpProcessingError, False, "the answer is not valid HTTP: {}"),
 )
+_NOT_CONNECTED = aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError
+_NO_HOST = aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorDNSError
+_NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"})
 _LONGEST_DETAIL = 200  # it may quote the server
 
 
@@ -47,7 +51,9 @@ def explain(
         return FetchFailed(reason="the connection ended before the body did", retryable=True)
     if rule := rule_for(type(error)):
         retryable, reason = rule
-        return FetchFailed(reason=reason.format(_detail(error)), retryable=retryable)
+        is_connected = not isinstance(error, _NOT_CONNECTED) or isinstance(error, _NO_HOST)
+        kind = FetchFailed if is_connected else NotConnected
+        return kind(reason=reason.format(_detail(error)), retryable=retryable)
     if isinstance(error, TimeoutError):
         return FetchFailed(reason=f"no complete answer within {total_seconds:g} s", retryable=True)
     return None
@@ -92,12 +98,22 @@ def _is_truncated(error: aiohttp.ClientPayloadError) -> bool:
     )
 
 
+def _tls_problem(error: OSError) -> str:
+    """OpenSSL's words: the `errno` of its errors is a number of its own."""
+    reason = (error.reason if isinstance(error, ssl.SSLError) else None) or "no reason is known"
+    if reason in _NOT_TLS:
+        return "the server does not speak TLS"
+    return reason.replace("_", " ").lower()
+
+
 def _detail(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         certificate_error = error.certificate_error
         text = getattr(certificate_error, "verify_message", "") or str(certificate_error)
     elif isinstance(error, aiohttp.ClientConnectorDNSError):
         text = error.os_error.strerror or str(error.os_error)
+    elif isinstance(error, aiohttp.ClientConnectorSSLError):
+        text = _tls_problem(error.os_error)
     elif isinstance(error, aiohttp.ClientConnectorError):
         # Not its text, which names the addresses that were tried.
         text = os.strerror(error.os_error.errno) if error.os_error.errno else "no address answers"

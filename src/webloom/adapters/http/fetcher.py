@@ -15,21 +15,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Self, Unpack
 from weakref import WeakKeyDictionary
 
 from aiohttp import ClientResponse, HttpVersion11
-from aiohttp.abc import AbstractResolver
 from aiohttp.connector import Connection
 
 from webloom.adapters.http.body import Body, read_body
-from webloom.adapters.http.client import PAGES, ClientLimits, FetchTrace, GatedClient
+from webloom.adapters.http.client import PAGES, ClientLimits, ClientOptions, FetchTrace, GatedClient
 from webloom.adapters.http.deadline import Deadline
 from webloom.adapters.http.failures import explained
 from webloom.adapters.http.headers import seconds_to_wait
-from webloom.adapters.refusal_log import RefusalLog
 from webloom.domain.inventory import MAX_SOURCE_CHARACTERS, Received
-from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.transfer_rate import TransferRate
 from webloom.parsing.web_url import normalise
 
@@ -45,24 +42,10 @@ class HttpFetcher:
     """The Fetcher port over aiohttp. One policy, one pool of connections."""
 
     def __init__(
-        self,
-        *,
-        policy: NetworkPolicy,
-        limits: FetchLimits | None = None,
-        refusals: RefusalLog | None = None,  # default: one of its own
-        resolver: AbstractResolver | None = None,  # closed with the fetcher
-        ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
+        self, *, limits: FetchLimits | None = None, **options: Unpack[ClientOptions]
     ) -> None:
         self._limits = limits or FetchLimits()
-        self._client = GatedClient(
-            _TimedResponse,
-            policy=policy,
-            refusals=refusals,
-            accept=PAGES,
-            limits=self._limits,
-            resolver=resolver,
-            ssl_context=ssl_context,
-        )
+        self._client = GatedClient(_TimedResponse, accept=PAGES, limits=self._limits, **options)
 
     async def __aenter__(self) -> Self:
         self._deadline = Deadline(self._limits.total_seconds)
@@ -161,7 +144,6 @@ def _received(
     elif body.characters > MAX_SOURCE_CHARACTERS:
         details["source_truncated_at"] = MAX_SOURCE_CHARACTERS
         details["source_characters"] = body.characters
-    retry_after = headers.get("retry-after")
     return Received(
         status_code=response.status,
         headers=headers,
@@ -169,7 +151,7 @@ def _received(
         page_source=body.text,
         final_url=url,
         details=details,
-        retry_after=None if retry_after is None else seconds_to_wait(retry_after),
+        retry_after=seconds_to_wait(headers.get("retry-after")),
     )
 
 

@@ -46,7 +46,7 @@ class GateRefused(OSError):
     """aiohttp carries an OSError out of connecting, as the cause of its own error."""
 
     def __init__(self, host: str, port: int, refusal: Refusal) -> None:
-        # What the caller may be told.
+        # What the error may say.
         self.reason = refusal.detail if _is_address(host) else refusal_of_name(host, port)
         super().__init__(errno.EACCES, self.reason)
 

@@ -50,8 +50,10 @@ def cookie_of(set_cookie: str) -> tuple[str, str] | None:
     return clean(name), clean(value)
 
 
-def seconds_to_wait(retry_after: str) -> float | None:
-    """Retry-After is seconds or a date; None when it is neither."""
+def seconds_to_wait(retry_after: str | None) -> float | None:
+    """Retry-After is seconds or a date; None when it is neither, or missing."""
+    if retry_after is None:
+        return None
     retry_after = retry_after.strip()
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:10]) if len(retry_after) <= 10 else float(10**10)

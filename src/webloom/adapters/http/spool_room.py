@@ -4,7 +4,7 @@
 
 All files in the folder count, also those of other programs; so do bytes that a download of this
 process was promised and has not written yet. Where there is no room, the oldest download waits for
-a while and the others end, so that it can go on: two that wait for each other would wait for ever.
+a while and the others end, so that it can continue: two that wait for each other would never end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0  # for which a measurement holds, and between two while something waits
 KNOWN_SECONDS = 60.0  # the same for what was learnt of feeds: there may be many
-PAUSE_SECONDS = 30.0  # for which a download waits in its middle; servers do not wait for ever
+PAUSE_SECONDS = 30.0  # for which a download waits in its middle; servers do not wait forever
 
 
 class NoRoom(Exception):
@@ -99,7 +99,7 @@ class SpoolRoom:
         self._waiting[path] = reason
 
     def note_room(self, path: Path) -> None:
-        """It goes on, or has ended."""
+        """It continues, or has ended."""
         if self._waiting.pop(path, None) is not None and not self._waiting:
             log.info("imports no longer wait for room in the spool")
 

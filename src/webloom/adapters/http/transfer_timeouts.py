@@ -85,4 +85,4 @@ class TransferTimeouts:
         if not self._stall.expired():
             return f"no complete answer within {self._total_seconds:g} s"
         too_slow = self._rate and self._rate.failure(self._stall.when() or 0.0)
-        return too_slow or f"nothing came for {self._stall_seconds:g} s"
+        return too_slow or f"the server sent nothing for {self._stall_seconds:g} s"

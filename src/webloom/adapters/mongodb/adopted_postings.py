@@ -24,8 +24,8 @@ from typing import NamedTuple
 from pymongo import DeleteOne, UpdateOne
 from pymongo.errors import BulkWriteError
 
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import LATEST_FIRST, POSTINGS_BY_SOURCE
 from webloom.adapters.mongodb.insertion import insert_each, problems_of
@@ -285,7 +285,7 @@ def _fields(
         "createdAt": created,
         "updatedAt": updated,
         "createdBy": document.get("createdBy", by),
-        "place": place_of(posting.published_at or created, posting.dedupe_key),
+        "place": place_of(posting.listed_at(created), posting.dedupe_key),
         "wordsOf": _words_hash(posting),
     }
     for name, moment in (("publishedAt", posting.published_at), ("expiresAt", posting.expires_at)):

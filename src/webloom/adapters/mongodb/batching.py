@@ -5,7 +5,7 @@
 While a batch is on its way to the server and back, the next one fills. A call that finds nobody
 else goes at once. Under load, a kind of call that nobody waits for at a screen may linger a little
 for others to come: a batch costs the server and us a millisecond, whatever its size. A kind with a
-pace rests after every batch, so that calls which come one after the other go on together. When
+pace rests after every batch, so that calls which come one after the other continue together. When
 enough have come, a second batch sets out beside the first, which most of the time waits for a disk.
 """
 

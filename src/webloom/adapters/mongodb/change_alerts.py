@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pymongo
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import CHANGES_UNTOLD
 from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS
@@ -41,12 +41,14 @@ class MongoChangeAlerts:
             found = await self._db.job_runs.find(IN_PROGRESS | named, {"jobId": True}).to_list()
         running = {(each["jobId"], each["_id"]) for each in found}
         sources = [each for each in waiting if each not in running]
-        return [AlertSource(job_id=job_id, run_id=run_id) for job_id, run_id in sources[:limit]]
+        return [
+            AlertSource(watch_id=watch_id, run_id=run_id) for watch_id, run_id in sources[:limit]
+        ]
 
-    async def assign_batch(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
+    async def assign_batch(self, watch_id: str, run_id: str | None, batch: str) -> list[str]:
         pending: Document = {
             "untold": True,
-            "jobId": plain(job_id),
+            "jobId": plain(watch_id),
             "runId": None if run_id is None else plain(run_id),
         }
         with self._db.use(), pymongo.timeout(BATCH_SECONDS):

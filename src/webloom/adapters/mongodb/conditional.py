@@ -1,9 +1,9 @@
 """Many documents, each changed in its own way on its own condition, by one statement.
 
-The server takes 0.1 ms to plan an update, which is more than it takes to make it. So the changes of
-a batch travel as one list; the update of each document finds its own by the place of the
-document's key, and leaves the document as it is where the condition does not hold. All that comes
-from outside stands inside a literal and is never read as an expression.
+Planning an update takes the server 0.1 ms, which is more than carrying it out. So the changes of a
+batch are sent as one list. Each document finds its change by the position of its key, and stays as
+it is if the condition does not hold. Everything that comes from outside is inside a literal and is
+never read as an expression.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ async def change_each(
     condition: Document,
     result: Document,
 ) -> int:
-    """How many were made. Both expressions see `$$given`; the result must differ from what was.
+    """Returns how many were written. Both expressions see `$$given`; the result must differ from
+    the document as it was.
 
-    Of two changes of one document, the second sees what the first has made. What is made when this
-    raises is unknown.
+    Of two changes of one document, the second sees the result of the first. If this raises, it is
+    unknown which were written.
     """
     made = 0
     for together in _in_parts(changes):

@@ -1,4 +1,4 @@
-"""Documents that are read, changed, and written if they are as they were read."""
+"""Documents that are read, changed, and written unless they have changed meanwhile."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Codec(Generic[State]):
         self.fields = None if fields is None else dict.fromkeys((*fields, *self.guards), True)
 
     async def find(self, keys: Collection[str]) -> list[Document]:
-        """May add to the documents what else a decision needs."""
+        """Subclasses add what else a decision needs."""
         if len(keys) == 1:
             found = await self.collection.find_one({"_id": next(iter(keys))}, self.fields)
             return [] if found is None else [found]

@@ -50,7 +50,7 @@ def literal(value: object) -> Document:
 
 
 def plain(text: str) -> str:
-    """Text as BSON can carry it: a lone surrogate is no character."""
+    """Text as BSON can carry it: lone surrogates are replaced."""
     if text.isascii():
         return text
     try:
@@ -62,15 +62,12 @@ def plain(text: str) -> str:
 
 def plain_name(name: str) -> str:
     """A field's name ends at a NUL."""
-    return plain(name).replace("\0", "\ufffd")
-
-
-def plain_texts(texts: Mapping[str, str]) -> dict[str, str]:
-    return {plain_name(name): plain(text) for name, text in texts.items()}
+    is_usual = name.isascii() and "\0" not in name
+    return name if is_usual else plain(name).replace("\0", "\ufffd")
 
 
 def plain_values(value: Any) -> Any:
-    """Whatever JSON could carry, as BSON can: its numbers have 64 bits."""
+    """A JSON value as BSON can carry it: numbers have 64 bits."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, dict):
@@ -83,8 +80,10 @@ def plain_values(value: Any) -> Any:
 
 
 def as_written(value: Any) -> Any:
-    """PyMongo takes a mapping with the names $ref and $id for something of its own, and so a
-    number of 64 bits."""
+    """PyMongo decodes a mapping with $ref and $id, and a 64-bit number, into types of its own:
+    back to plain ones."""
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, Int64):
         return int(value)
     if isinstance(value, DBRef):

@@ -11,17 +11,17 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import bson
 from bson.raw_bson import DEFAULT_RAW_BSON_OPTIONS, RawBSONDocument
-from pymongo import ReplaceOne
+from pymongo import ASCENDING, ReplaceOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import OperationFailure
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
-from webloom.adapters.mongodb.feeds import MongoFeedQueries, feed_codec
+from webloom.adapters.mongodb.feeds import MongoFeeds, feed_codec
 from webloom.adapters.mongodb.import_run_codec import run_codec
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.insertion import insert_new
@@ -41,6 +41,7 @@ from webloom.stores.whole import LARGE, MOST_TOGETHER, line_of, merged
 log = logging.getLogger(__name__)
 
 Session = AsyncClientSession | None
+Sort = Sequence[tuple[str, int]]
 Items = AsyncIterator[tuple[Document, Any]]  # documents with their items
 
 MOST_ROUNDS = 10  # of writing documents that others change at the same time
@@ -53,7 +54,8 @@ class Kind:
     """A collection of a dump."""
 
     fields: Document | None = None  # that are read
-    sort: Sequence[tuple[str, int]] = (("_id", 1),)
+    carried: ClassVar[Document] = {}  # which documents are items
+    sort: Sort = (("_id", ASCENDING),)
     settles = False  # it has a `settle`
 
     def __init__(self, database: MongoDatabase, collection: Collection) -> None:
@@ -67,10 +69,6 @@ class Kind:
     async def items(self, documents: AsyncIterator[Document], session: Session) -> Items:
         async for document in documents:
             yield document, self.item(document)
-
-    def behind(self, document: Document) -> Document:
-        """What comes after it in a scan."""
-        return {"_id": {"$gt": document["_id"]}}
 
     def key(self, item: Any) -> str:
         raise NotImplementedError
@@ -223,7 +221,7 @@ class MongoDump(StoredDump):
         codecs = _codecs(database)
         super().__init__(
             {name: MongoDocuments(database, codec) for name, codec in codecs.items()},
-            MongoFeedQueries(database),
+            MongoFeeds(database),
             MongoDocuments(database, _note_codec(database)),
         )
         self._db = database
@@ -255,12 +253,12 @@ class _Snapshot:
     async def scan(self, collection: str) -> AsyncIterator[list[Line]]:
         kind = self._kinds[collection]
         lines, size = list[Line](), 0
-        behind: Document = {}
+        last: Document | None = None
         while True:
             try:
                 with self._db.use():
-                    async for document, item in self._read(kind, behind):
-                        behind = kind.behind(document)
+                    async for document, item in self._read(kind, last):
+                        last = document
                         if item is None:
                             continue
                         lines.append(line_of(item))
@@ -278,13 +276,24 @@ class _Snapshot:
         if lines:
             yield lines
 
-    async def _read(self, kind: Kind, behind: Document) -> Items:
-        found = kind.collection.find(
-            behind, kind.fields, sort=list(kind.sort), session=self._session
-        )
+    async def _read(self, kind: Kind, last: Document | None) -> Items:
+        rest = kind.carried | ({} if last is None else behind(kind.sort, last))
+        found = kind.collection.find(rest, kind.fields, sort=list(kind.sort), session=self._session)
         async with found as documents:
             async for pair in kind.items(documents, self._session):
                 yield pair
+
+
+def behind(sort: Sort, document: Document) -> Document:
+    """What comes after it in this order."""
+    names = [name for name, _ in sort]
+    same = [{name: document[name] for name in names[:place]} for place in range(len(names))]
+    return {
+        "$or": [
+            equal | {name: {"$gt" if order == ASCENDING else "$lt": document[name]}}
+            for equal, (name, order) in zip(same, sort, strict=True)
+        ]
+    }
 
 
 def _is_too_old(error: StoreUnavailable) -> bool:

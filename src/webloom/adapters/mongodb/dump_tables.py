@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.documents import Document, Places, plain, plain_texts, plain_values
+from webloom.adapters.mongodb.database import MongoDatabase
+from webloom.adapters.mongodb.documents import Document, Places, plain
 from webloom.adapters.mongodb.dump import Kind
 from webloom.adapters.mongodb.posting_codec import (
     id_of,
@@ -16,7 +16,13 @@ from webloom.adapters.mongodb.posting_codec import (
     new_document as new_posting,
 )
 from webloom.adapters.mongodb.posting_words import list_of
-from webloom.adapters.mongodb.record_codec import WITH_SOURCE, new_document, record_of, state_of
+from webloom.adapters.mongodb.record_codec import (
+    WITH_SOURCE,
+    new_document,
+    record_of,
+    response_fields,
+    state_of,
+)
 from webloom.domain.inventory import url_key
 from webloom.domain.request_state import RequestState
 from webloom.ports.dump import WholeRecord
@@ -40,7 +46,7 @@ class _Records(Kind):
 
     def document(self, item: WholeRecord) -> Document:
         """What waits for a message or a retry counts as quiet: the scheduler queues it at once."""
-        metadata, processing = item.metadata, item.processing
+        processing = item.processing
         place = self._places.next(item.created_at)
         state = RequestState(
             item.status,
@@ -56,27 +62,11 @@ class _Records(Kind):
             updated_at=item.updated_at,
         )
         document = new_document(item.url, state, created_at=item.created_at, place=place)
-        return document | {
-            "metadata": {
-                "status_code": metadata.status_code,
-                "headers": metadata.headers and plain_texts(metadata.headers),
-                "cookies": metadata.cookies and plain_texts(metadata.cookies),
-                "page_source": metadata.page_source and plain(metadata.page_source),
-                "final_url": metadata.final_url,
-            },
-            "additional_details": plain_values(item.additional_details),
-        }
+        return document | response_fields(item.metadata, item.additional_details)
 
     def replacement(self, new: Document, here: Document) -> Document:
         work = new["work"] | {"version": here["work"]["version"] + 1}
         return new | {"work": work, "place": here["place"]}
-
-    def behind(self, document: Document) -> Document:
-        """The index knows the millisecond; the rest is compared."""
-        made, place = document["created_at"], document["place"]
-        later = [{"created_at": {"$gt": made}}, {"place": {"$gt": place}}]
-        same = {"place": place, "_id": {"$gt": document["_id"]}}
-        return {"created_at": {"$gte": made}, "$or": [*later, same]}
 
 
 class _Postings(Kind):

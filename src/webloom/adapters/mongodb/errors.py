@@ -16,7 +16,7 @@ from pymongo.errors import (
     WriteConcernError,
 )
 
-from webloom.domain.errors import BackendRefused, StoreFull, StoreUnavailable
+from webloom.domain.errors import BackendRefused, Exhausted, StoreFull, StoreUnavailable
 
 WRONG_CREDENTIALS = 18
 OF_THE_CLOUD = 8000  # whatever MongoDB's cloud refuses by itself; only the text says why
@@ -50,10 +50,12 @@ def translated(address: str) -> Iterator[None]:
 
 def explained(error: Exception, address: str) -> BackendRefused | StoreUnavailable:
     if is_full(error):
-        return StoreFull(
-            f"MongoDB at {address} is full ({_first_line(error)}): superseded versions are being "
-            "pruned; if that is not enough, remove watches, feeds or records, or give it more room"
+        exhausted = Exhausted(
+            f"MongoDB at {address} is full ({_first_line(error)})",
+            "superseded versions are being pruned; if that is not enough, remove watches, feeds or "
+            "records, or give it more room",
         )
+        return StoreFull(exhausted)
     if has_wrong_credentials(error):
         return BackendRefused(
             f"MongoDB at {address} refuses the user name or the password: "
@@ -100,7 +102,7 @@ def _refusals(error: Exception) -> list[tuple[int | None, str]]:
 
 
 def is_unsure(error: Exception) -> bool:
-    """Whether a write that ended so may have been made all the same."""
+    """Whether a write that ended so may still have been made."""
     if isinstance(error, BulkWriteError):
         return bool(error.details and error.details.get("writeConcernErrors"))
     return isinstance(error, (ConnectionFailure, WriteConcernError)) or (

@@ -1,9 +1,9 @@
 """Feeds as documents.
 
     {_id, url, name, format, intervalMinutes, enabled, mapping: [{field, path}], closeMissing,
-     movedTo?, createdAt, updatedAt, nextRunAt, activeRunId, lastRunId, lastStatus, lastError,
-     lastRunAt, failures, lastFetch: {etag, lastModified, contentHash},
-     revision, activeRun, writeId}
+     movedTo?, tags, tagKeys, search, searchedAt, createdAt, updatedAt, nextRunAt, activeRunId,
+     lastRunId, lastStatus, lastError, lastRunAt, failures,
+     lastFetch: {etag, lastModified, contentHash}, revision, activeRun, writeId}
 
 `movedTo` is missing unless the feed has moved. `activeRunId` decides which run is the feed's;
 `activeRun` is that run as it began, from which its document is made when it is found missing.
@@ -18,14 +18,16 @@ from datetime import datetime
 from pymongo import ASCENDING
 from pymongo.errors import DuplicateKeyError
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.fields import document_of, value_of
-from webloom.adapters.mongodb.import_run_codec import state_document, state_of
-from webloom.adapters.mongodb.primitives import Codec
+from webloom.adapters.mongodb.import_run_codec import run_codec, state_document, state_of
+from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
+from webloom.adapters.mongodb.sorted_list import SortedList, derived
+from webloom.adapters.mongodb.values import document_of, value_of
 from webloom.domain.feed import Feed, FeedConfig, LastFetch
 from webloom.domain.import_run import RunStatus
 from webloom.domain.import_transitions import FeedState
+from webloom.stores.feeds import StoredFeeds
 
 WITHOUT_RUN = {"activeRun": False}
 _EDITED = ("nextRunAt", "updatedAt", "lastFetch")
@@ -66,15 +68,20 @@ def _run_fields(state: FeedState) -> Document:
     return {name: fields[name] for name in _BY_RUNS} | {"activeRun": begun}
 
 
-class MongoFeedQueries:
+class MongoFeeds(StoredFeeds):
     def __init__(self, database: MongoDatabase) -> None:
+        super().__init__(
+            MongoDocuments(database, feed_codec(database)),
+            MongoDocuments(database, run_codec(database)),
+            SortedList(database, database.feeds, WITHOUT_RUN, feed_state),
+        )
         self._db = database
         self._feeds = database.feeds
 
-    def now(self) -> datetime:
+    def _now(self) -> datetime:
         return self._db.wall()
 
-    async def at(self, url: str) -> list[FeedState]:
+    async def _at(self, url: str) -> list[FeedState]:
         url = plain(url)
         with self._db.use():
             found = await self._feeds.find({"$or": [{"url": url}, {"movedTo": url}]}).to_list()
@@ -103,8 +110,10 @@ class MongoFeedQueries:
         return False
 
     async def replace(self, before: FeedState, after: FeedState) -> bool:
-        whole = feed_document(after.feed)
-        fields = config_document(after.feed.config) | {name: whole[name] for name in _EDITED}
+        old, whole = feed_document(before.feed), feed_document(after.feed)
+        # A run may have changed what the edit does not change.
+        edited = {name: whole[name] for name in _EDITED if whole[name] != old[name]}
+        fields = config_document(after.feed) | edited
         update: Document = {"$set": fields | {"revision": after.revision}}
         if after.feed.config.moved_to is None:
             update["$unset"] = {"movedTo": ""}
@@ -114,9 +123,10 @@ class MongoFeedQueries:
         return False
 
 
-def config_document(config: FeedConfig) -> Document:
+def config_document(feed: Feed) -> Document:
+    config = feed.config
     pairs = [{"field": plain(name), "path": plain(path)} for name, path in config.mapping.items()]
-    fields = document_of(config) | {"mapping": pairs}
+    fields = document_of(config) | {"mapping": pairs} | derived(config, feed.updated_at)
     if config.moved_to is None:
         del fields["movedTo"]
     return fields
@@ -127,7 +137,7 @@ def feed_document(feed: Feed) -> Document:
     fields = document_of(feed)
     del fields["feedId"], fields["config"]
     key = {"_id": plain(feed.feed_id)}
-    return key | config_document(feed.config) | fields | {"revision": 0}
+    return key | config_document(feed) | fields | {"revision": 0}
 
 
 def feed_of(document: Document) -> Feed:

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
+from operator import attrgetter
 from typing import Any
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import plain
 from webloom.ports.heartbeats import Heartbeat, SeenProcess
 
@@ -34,7 +35,7 @@ class MongoHeartbeats:
             found = self._db.heartbeats.find({"beat": {"$gte": now - within}})
             documents = await found.to_list()
         processes = [_seen(document, now) for document in documents]
-        return sorted(processes, key=lambda p: (p.heartbeat.role, p.heartbeat.started_at))
+        return sorted(processes, key=attrgetter("place"))
 
 
 def _seen(document: dict[str, Any], now: float) -> SeenProcess:

@@ -16,18 +16,22 @@ from typing import NamedTuple
 from pymongo import ASCENDING, ReplaceOne
 from pymongo.errors import BulkWriteError
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
-from webloom.adapters.mongodb.fields import document_of
 from webloom.adapters.mongodb.import_run_codec import failure_of, pairs
 from webloom.adapters.mongodb.open_postings import count_by_index
+from webloom.adapters.mongodb.values import document_of
 from webloom.domain.errors import WebloomError
-from webloom.domain.import_run import MOST_FAILURES, Counts, Failure, Mark, RunStatus
-from webloom.domain.import_transitions import Sums, reasons_of
-
-MOST_REASONS_READ = 500
-OTHER_REASONS = "other reasons"
+from webloom.domain.import_run import (
+    MOST_FAILURES,
+    MOST_REASONS,
+    Counts,
+    Failure,
+    Mark,
+    RunStatus,
+)
+from webloom.domain.import_transitions import Sums, reasons_of, reasons_of_run
 
 _COUNTS = dict.fromkeys(Counts._fields, True)
 _ROW = {"_id": False, "runId": True, "batchIndex": True, "isPartial": True, **_COUNTS}
@@ -161,21 +165,18 @@ class MongoRunLedger:
         return failures[:MOST_FAILURES]
 
     async def _reasons(self, of_run: Document, failed: int) -> dict[str, int]:
-        """The most frequent ones; all others are told together."""
         grouped = await self._rows.aggregate(
             [
                 {"$match": of_run | {"failed": {"$gt": 0}}},
                 {"$unwind": "$reasons"},
                 {"$group": {"_id": "$reasons.reason", "times": {"$sum": "$reasons.times"}}},
                 {"$sort": {"times": -1, "_id": 1}},
-                {"$limit": MOST_REASONS_READ},
+                {"$limit": MOST_REASONS},
             ],
             allowDiskUse=True,
         )
         reasons = {each["_id"]: each["times"] for each in await grouped.to_list()}
-        if rest := failed - sum(reasons.values()):
-            reasons[OTHER_REASONS] = reasons.get(OTHER_REASONS, 0) + rest
-        return reasons
+        return reasons_of_run(reasons, failed)
 
 
 def _row(entry: Entry) -> Document:

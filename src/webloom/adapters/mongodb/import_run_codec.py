@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.fields import document_of, value_of
 from webloom.adapters.mongodb.primitives import Codec
+from webloom.adapters.mongodb.values import document_of, value_of
 from webloom.domain.feed import LastFetch
 from webloom.domain.import_run import (
     LONGEST_SAMPLE,
@@ -115,7 +115,7 @@ def failure_of(document: object) -> Failure:
 
 
 def pairs(times: dict[str, int], name: str = "reason") -> list[Document]:
-    """As a list: a text with dots and dollars is no name for a field."""
+    """As a list: a text with dots and dollars can't be the name of a field."""
     return [{name: plain(each), "times": number} for each, number in times.items()]
 
 

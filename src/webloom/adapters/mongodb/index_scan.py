@@ -1,7 +1,7 @@
 """A page of a listing, read by scanning one index in its order.
 
 What the index can't answer of a filter is tested document by document. After `most_scanned` of them
-the page ends where it is, and says where to go on.
+the page ends where it is, and says where to continue.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 
+from pymongo import DESCENDING
 from pymongo.asynchronous.cursor import AsyncCursor
 
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
+from webloom.domain.listing import MOST_SCANNED, Count, counted_to
 from webloom.stores.cursors import cursor_of, values_of
-
-MOST_SCANNED = 1000  # documents looked at for one page of a listing
 
 Index = list[tuple[str, int]]
 Fields = dict[str, bool]
@@ -37,15 +37,18 @@ async def scan_index(
     plan: ScanPlan,
     *,
     bounds: Document,  # of the page, in the order of the listing
-    order: Index,
+    order: Index,  # or from its other end
+    oldest_first: bool = False,
     limit: int,
-    most_scanned: int,
+    most_scanned: int = MOST_SCANNED,
     filter_fields: Fields,  # what `plan.accepts` needs
     shown: Fields | None,
 ) -> tuple[list[Document], Document | None]:
     """Up to `limit` documents, and the last one that was scanned if there may be more. The last
     field of `order` is descending, and decides between two ranges."""
     accepts = plan.accepts
+    if oldest_first:
+        order = [(name, -direction) for name, direction in order]
     most = limit + 1 if accepts is None else most_scanned
     picked: list[Document] = []
     scanned, last = 0, None
@@ -58,13 +61,13 @@ async def scan_index(
                     sort=order,
                     hint=plan.index,
                     limit=most,
-                    batch_size=2 * limit + 2,
+                    batch_size=max(2 * limit + 2, most // 4),
                 )
             )
             for each in (plan.found, plan.second_range)
             if each is not None
         ]
-        found = await stack.enter_async_context(aclosing(_merged(cursors, order[-1][0])))
+        found = await stack.enter_async_context(aclosing(_merged(cursors, order[-1])))
         async for document in found:
             scanned, last = scanned + 1, document
             if accepts is None or accepts(document):
@@ -82,13 +85,64 @@ async def scan_index(
     return picked, last
 
 
+async def count_index(
+    collection: Collection,
+    plan: ScanPlan,
+    *,
+    bounds: Document,
+    order: Index,
+    filter_fields: Fields,  # what `plan.accepts` needs
+    most: int,
+) -> Count:
+    """How many there are, `most` at most. What the index does not know is counted among the first
+    MOST_SCANNED."""
+    ranges = [each | bounds for each in (plan.found, plan.second_range) if each is not None]
+    if plan.accepts is not None:
+        return await _count_accepted(collection, plan, ranges, order, filter_fields, most)
+    count = 0
+    for query in ranges:
+        if count <= most:
+            counted = await collection.database.command(
+                "count",
+                collection.name,
+                query=query,
+                limit=most + 1 - count,
+                hint=dict(plan.index),
+            )
+            count += counted["n"]
+    return counted_to(most, count)
+
+
+async def _count_accepted(
+    collection: Collection,
+    plan: ScanPlan,
+    ranges: list[Document],
+    order: Index,
+    shown: Fields,
+    most: int,
+) -> Count:
+    count, left = 0, MOST_SCANNED
+    for query in ranges:
+        found = collection.find(
+            query, shown, sort=order, hint=plan.index, limit=left + 1, batch_size=left + 1
+        )
+        for document in await found.to_list():
+            if left == 0:
+                return counted_to(most, count, is_all=False)
+            left -= 1
+            count += plan.accepts is None or plan.accepts(document)
+    return counted_to(most, count)
+
+
 async def _merged(
-    cursors: list[AsyncCursor[Document]], field: str
+    cursors: list[AsyncCursor[Document]], by: tuple[str, int]
 ) -> AsyncGenerator[Document, None]:
     heads = [(each, await anext(each, None)) for each in cursors]
+    field, direction = by
+    pick = max if direction == DESCENDING else min
     there = {cursor: head for cursor, head in heads if head is not None}
     while there:
-        cursor = max(there, key=lambda each: there[each][field])
+        cursor = pick(there, key=lambda each: there[each][field])
         yield there.pop(cursor)
         if (following := await anext(cursor, None)) is not None:
             there[cursor] = following
@@ -107,16 +161,19 @@ async def _whole(
     return [by_key[key] for key in keys if key in by_key]
 
 
-# Cursors of listings that are ordered by a number and the key, both descending
+# Cursors of listings that are ordered by a number and the key, both descending or both ascending
 
 
-def behind(name: str, cursor: str | None) -> Document:
+def behind(name: str, cursor: str | None, *, oldest_first: bool = False) -> Document:
     """Raises BadCursor."""
     if cursor is None:
         return {}
-    number, key = values_of(cursor, int, str)
-    return {name: {"$lte": number}, "$or": [{name: {"$lt": number}}, {"_id": {"$lt": key}}]}
+    number, key = values_of(cursor, int, str, oldest_first=oldest_first)
+    than = "$gt" if oldest_first else "$lt"
+    return {name: {f"{than}e": number}, "$or": [{name: {than: number}}, {"_id": {than: key}}]}
 
 
-def cursor_behind(name: str, last: Document | None) -> str | None:
-    return None if last is None else cursor_of(int(last[name]), last["_id"])
+def cursor_behind(name: str, last: Document | None, *, oldest_first: bool = False) -> str | None:
+    if last is None:
+        return None
+    return cursor_of(int(last[name]), last["_id"], oldest_first=oldest_first)

@@ -19,12 +19,13 @@ from pymongo.errors import OperationFailure
 
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.domain.errors import BackendRefused
+from webloom.domain.listing import SortField
+from webloom.domain.request_state import TOMBSTONE_SECONDS
+from webloom.ports.heartbeats import SEEN_SECONDS
 
 Collection = AsyncCollection[dict[str, Any]]
 
-FORGOTTEN_SECONDS = 3600  # how long the last request of a deleted record is remembered
 BUILD_SECONDS = 3600.0  # over a large collection that has none yet
-SILENT_SECONDS = 24 * 3600  # after which a process is forgotten
 LEDGER_SECONDS = 7 * 24 * 3600  # far longer than an import, or a message that waits, may take
 
 NEWEST_FIRST = [("place", DESCENDING), ("_id", DESCENDING)]
@@ -69,15 +70,21 @@ def of_jobs(*, is_sharded: bool) -> list[IndexModel]:
 
 
 OF_JOB_WORDS = [IndexModel(WORD)]
+# Of what people configure, for its lists: an index for each order.
+_OF_LISTS = [
+    *(IndexModel([(each.value, ASCENDING), ("_id", ASCENDING)]) for each in SortField),
+    IndexModel("tagKeys"),
+]
 OF_FEEDS = [
+    *_OF_LISTS,
     IndexModel("url", unique=True),
     IndexModel("movedTo", unique=True, sparse=True),
-    IndexModel("nextRunAt"),
     IndexModel("activeRunId", partialFilterExpression={"activeRunId": {"$type": "string"}}),
 ]
 OF_IMPORT_LOGS = [
     IndexModel("runId", unique=True),
     IndexModel([("sourceUrl", ASCENDING), ("startedAt", DESCENDING)]),
+    IndexModel([("sourceName", ASCENDING), ("startedAt", DESCENDING)]),
     IndexModel([("status", ASCENDING), ("startedAt", DESCENDING)]),
     IndexModel([("startedAt", DESCENDING)]),
     IndexModel("updatedAt"),
@@ -86,8 +93,8 @@ OF_IMPORT_BATCHES = [
     IndexModel([("runId", ASCENDING), ("batchIndex", ASCENDING)], unique=True),
     IndexModel("at", expireAfterSeconds=LEDGER_SECONDS),
 ]
-OF_FORGOTTEN = [IndexModel("at", expireAfterSeconds=FORGOTTEN_SECONDS)]
-OF_HEARTBEATS = [IndexModel("seen_at", expireAfterSeconds=SILENT_SECONDS)]
+OF_FORGOTTEN = [IndexModel("at", expireAfterSeconds=TOMBSTONE_SECONDS)]
+OF_HEARTBEATS = [IndexModel("seen_at", expireAfterSeconds=SEEN_SECONDS)]
 
 
 async def make_collection(collection: Collection) -> None:
@@ -123,9 +130,9 @@ async def make(collection: Collection, indexes: list[IndexModel], address: str) 
 # What the watch pipeline keeps
 
 PAGES_LATEST_FIRST = [("order", DESCENDING), ("_id", DESCENDING)]
-PAGES_OF_JOB = [("jobId", ASCENDING), *PAGES_LATEST_FIRST]
+PAGES_OF_WATCH = [("jobId", ASCENDING), *PAGES_LATEST_FIRST]
 CHANGES_LATEST_FIRST = [("timestamp", DESCENDING), ("_id", DESCENDING)]
-CHANGES_OF_JOB = [("jobId", ASCENDING), *CHANGES_LATEST_FIRST]
+CHANGES_OF_WATCH = [("jobId", ASCENDING), *CHANGES_LATEST_FIRST]
 CHANGES_OF_RUN = [("runId", ASCENDING), *CHANGES_LATEST_FIRST]
 CHANGES_OF_BATCH = [("batch", ASCENDING), *CHANGES_LATEST_FIRST]
 CHANGES_UNTOLD = [
@@ -136,6 +143,9 @@ CHANGES_UNTOLD = [
 ]
 WATCHES_COUNTED = [("enabled", ASCENDING), ("activeRunId", ASCENDING), ("failures", ASCENDING)]
 RUNS_LATEST_FIRST = [("startedAt", DESCENDING), ("made", DESCENDING)]
+RUNS_OF_WATCH = [("jobId", ASCENDING), *RUNS_LATEST_FIRST]
+RUNS_BY_STATUS = [("status", ASCENDING), *RUNS_LATEST_FIRST]
+NOTICES_TRIED = [("targetUrl", ASCENDING), ("made", DESCENDING)]
 NOTICES_LATEST_FIRST = [("watchId", ASCENDING), ("made", DESCENDING)]
 IN_PLACE = [("page", ASCENDING), ("place", ASCENDING)]
 NOT_SUPERSEDED = [("page", ASCENDING), ("expireAt", ASCENDING)]
@@ -153,7 +163,7 @@ def of_pages(*, is_sharded: bool) -> list[IndexModel]:
     return [
         IndexModel([("jobId", ASCENDING), ("url", ASCENDING)], unique=not is_sharded),
         IndexModel(PAGES_LATEST_FIRST),
-        IndexModel(PAGES_OF_JOB),
+        IndexModel(PAGES_OF_WATCH),
     ]
 
 
@@ -164,7 +174,7 @@ def of_change_logs(*, is_sharded: bool) -> list[IndexModel]:
             OF_LOG_NUMBER, unique=not is_sharded, partialFilterExpression={"numbered": True}
         ),
         IndexModel(CHANGES_LATEST_FIRST),
-        IndexModel(CHANGES_OF_JOB),
+        IndexModel(CHANGES_OF_WATCH),
         IndexModel(CHANGES_OF_RUN, partialFilterExpression={"runId": {"$type": "string"}}),
         IndexModel(CHANGES_OF_BATCH, partialFilterExpression={"batch": {"$type": "string"}}),
         IndexModel(CHANGES_UNTOLD, partialFilterExpression={"untold": True}),
@@ -181,19 +191,21 @@ OF_SNAPSHOTS = [
 OF_PRICE_HISTORY = [IndexModel(OF_PRICE), IndexModel(NOT_SUPERSEDED), _EXPIRING]
 OF_JOB_RUNS = [
     IndexModel(RUNS_LATEST_FIRST),
-    IndexModel([("jobId", ASCENDING), *RUNS_LATEST_FIRST]),
-    IndexModel([("status", ASCENDING), *RUNS_LATEST_FIRST]),
+    IndexModel(RUNS_OF_WATCH),
+    IndexModel(RUNS_BY_STATUS),
     _EXPIRING,
 ]
 OF_WATCHES = [
-    IndexModel([("name", ASCENDING), ("_id", ASCENDING)]),
+    *_OF_LISTS,
     IndexModel(WATCHES_COUNTED),
-    IndexModel("nextRunAt"),
     IndexModel("activeRunId", partialFilterExpression={"activeRunId": {"$type": "string"}}),
 ]
 OF_WATCH_LEDGER = [IndexModel("run"), _EXPIRING]
-OF_NOTICES = [
+OF_NOTIFICATIONS = [
     IndexModel(NOTICES_LATEST_FIRST),
     IndexModel("dueAt", partialFilterExpression={"isOpen": True}),
+    IndexModel(NOTICES_TRIED, partialFilterExpression={"attempts": {"$gt": 0}}),
     _EXPIRING,
 ]
+LOGS_LATEST_FIRST = [("timestamp", DESCENDING), ("_id", DESCENDING)]
+OF_WORKER_LOGS = [IndexModel(LOGS_LATEST_FIRST), _EXPIRING]

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.record_codec import WITH_SOURCE, WITHOUT_SOURCE, record_of
-from webloom.adapters.mongodb.record_listing import counts, quiet_requests, records_page
+from webloom.adapters.mongodb.record_listing import MongoRecordListing
 from webloom.adapters.mongodb.records import MongoRecords
 from webloom.domain.errors import WebloomError
-from webloom.domain.inventory import (
-    LargeSource,
-    Record,
-    RecordFilter,
-    RecordPage,
-    Status,
-    url_key,
-)
-from webloom.domain.request_state import NotedRequest
+from webloom.domain.inventory import LargeSource, Record, url_key
 from webloom.stores.inventory import StoredInventory
 
 SOURCE = "page_source"
 WHOLE = 1 << 62  # bytes: more than any source has
 
 
-class MongoInventoryStore(StoredInventory):
+class MongoInventoryStore(StoredInventory, MongoRecordListing):
     def __init__(self, database: MongoDatabase) -> None:
-        super().__init__(MongoRecords(database))
-        self._db = database
+        StoredInventory.__init__(self, MongoRecords(database))
+        MongoRecordListing.__init__(self, database)
         self._finding = database.batcher(self._find)
         self._finding_without_source = database.batcher(self._find)
 
     async def find(self, url: str, *, most: int | None = None) -> Record | None:
         finding = self._finding_without_source if most == 0 else self._finding
         return await finding.ask((url_key(url), WHOLE if most is None else most))
-
-    async def page_of_records(
-        self, chosen: RecordFilter, *, limit: int, cursor: str | None = None
-    ) -> RecordPage:
-        return await records_page(self._db, chosen, limit, cursor)
-
-    async def count_by_status(self) -> dict[Status, int]:
-        return await counts(self._db)
-
-    async def forgotten_requests(self, *, quiet_for: float, limit: int) -> list[NotedRequest]:
-        return await quiet_requests(self._db, self._db.now() - quiet_for, limit)
 
     async def _find(self, items: list[tuple[str, int]]) -> list[Record | WebloomError | None]:
         """For many calls at once. A source that is larger than all of them want is not read: its

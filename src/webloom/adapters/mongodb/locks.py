@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.domain.lease import Lease

@@ -8,17 +8,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bson.objectid import ObjectId
 from pymongo import ASCENDING
 
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.cursors import object_id
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.fields import document_of, value_of
-from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST
+from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST, NOTICES_TRIED
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
+from webloom.adapters.mongodb.values import document_of, value_of
 from webloom.domain.notification import Notification
 from webloom.domain.retention import Retention
 from webloom.ports.notifications import DueTarget
@@ -52,8 +52,9 @@ def notification_codec(database: MongoDatabase) -> Codec[Notification]:
 
 class MongoNotifications(StoredNotifications):
     def __init__(self, database: MongoDatabase, *, retention: Retention) -> None:
-        keep = timedelta(days=retention.job_runs)
-        super().__init__(MongoDocuments(database, notification_codec(database)), keep=keep)
+        super().__init__(
+            MongoDocuments(database, notification_codec(database)), keep=retention.kept_runs
+        )
         self._db = database
 
     async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
@@ -87,6 +88,30 @@ class MongoNotifications(StoredNotifications):
                 limit=limit,
             )
             return [notification_of(each) for each in await found.to_list()]
+
+    async def failing(self, *, limit: int) -> list[Notification]:
+        """An index has them by target, the latest first."""
+        latest = {"_id": "$targetUrl", "key": {"$first": "$_id"}, "sentAt": {"$first": "$sentAt"}}
+        with self._db.use():
+            tried = await self._db.notices.aggregate(
+                [
+                    {"$match": {"attempts": {"$gt": 0}}},
+                    {"$sort": dict(NOTICES_TRIED)},
+                    {"$group": latest},
+                    {"$match": {"sentAt": None}},
+                    {"$sort": {"_id": ASCENDING}},
+                    {"$limit": limit},
+                ],
+                hint=dict(NOTICES_TRIED),
+            )
+            keys = [each["key"] for each in await tried.to_list()]
+            found = self._db.notices.find({"_id": {"$in": keys}}, sort=[("targetUrl", ASCENDING)])
+            now = self._db.wall()
+            return [
+                notification_of(each)
+                for each in await found.to_list()
+                if each.get("expireAt") is None or each["expireAt"] > now
+            ]
 
     async def of_watch(
         self, watch_id: str, *, limit: int, cursor: str | None = None

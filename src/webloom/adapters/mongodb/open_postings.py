@@ -1,12 +1,12 @@
-"""Which postings are open, how those are closed that vanished, and how many there are.
+"""Which postings are open, how vanished ones are closed, and how many there are.
 
-A producer that has lost its run is not to close what a later run has found again, and a batch that
-finds a posting unchanged leaves no trace on it. So a posting is closed in two steps:
+A producer that has lost its run must not close a posting that a later run has found again, and a
+batch that finds a posting unchanged leaves no trace on it. So a posting is closed in two steps:
 
     mark it -> the run is still the producer's -> close it, if the mark is still there
 
 A later run begins only after this one has ended, and thus after the marks were made. Its batches
-take a posting with a mark for one that is not open, and write it again, without the mark.
+treat a posting with a mark as closed, and write it again without the mark.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import pymongo
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.adapters.mongodb.posting_codec import start_of_source
@@ -58,14 +58,14 @@ class OpenPostings:
             return [document["dedupeKey"] for document in await found.to_list()]
 
     async def mark(self, keys: Sequence[str], mark: str) -> int:
-        """How many are open."""
+        """Returns how many of them are open."""
         return await self._update(keys, {}, {"$set": {"closingBy": mark}})
 
     async def unmark(self, keys: Sequence[str], mark: str) -> None:
         await self._update(keys, {"closingBy": mark}, {"$unset": {"closingBy": True}})
 
     async def close(self, keys: Sequence[str], mark: str, run_id: str) -> int:
-        """How many still had the mark, and are closed."""
+        """Returns how many still had the mark and were closed."""
         closed = {"closedAt": self._db.wall(), "closedBy": plain(run_id)}
         change = {"$set": closed, "$unset": {"closingBy": True}}
         return await self._update(keys, {"closingBy": mark}, change)
@@ -81,8 +81,8 @@ class OpenPostings:
         return matched
 
     async def count(self) -> tuple[int, int]:
-        """Open and closed, by the indexes: what MongoDB says without counting can be wrong for good
-        after a crash."""
+        """Open and closed, counted in the indexes: MongoDB's estimates can stay wrong after a
+        crash."""
         if self._db.now() >= self._counted_until:
             with self._db.use(), pymongo.timeout(COUNT_SECONDS):
                 closed, total = await asyncio.gather(

@@ -13,35 +13,46 @@
 
 A place is a text that sorts as the events do. Each part of a page has the place of the event that
 it came with. `parsed` is compressed, alone or as a delta against `base`. A version that is `bare`
-has a number and a change log, and no content. `exact` is there where BSON can't carry what was
-given.
+has no content: true if only its change log came, "emptied" once it has expired. `exact` is there
+where BSON can't carry what was given.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import bson
 from bson.decimal128 import Decimal128
 from bson.int64 import Int64
+from pymongo import UpdateMany
 
 from webloom.adapters.mongodb.conditional_writes import Codec
 from webloom.adapters.mongodb.documents import Document, as_written, literal, plain, plain_values
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.deltas import compressed, restored
+from webloom.domain import page_parts
 from webloom.domain.change_log import LoggedChange
 from webloom.domain.errors import EventRefused
 from webloom.domain.page_check import OUTCOMES, Checked, Validators, check_of
-from webloom.domain.price_history import PriceRecord
-from webloom.domain.storage_event import EventPrice, StorageEvent, moment_of, page_key
+from webloom.domain.storage_event import (
+    EventPrice,
+    Place,
+    StorageEvent,
+    moment_of,
+    page_key,
+    price_rank,
+)
 from webloom.domain.watch import Outcome
-from webloom.ports.page_history import ChangeLog, Version
+from webloom.ports.dump import WholeLog, WholePrice, WholeVersion
+from webloom.ports.page_history import Version
 from webloom.ports.pages import StoredPage
 from webloom.stores.page_contents import decoded, encoded
+from webloom.stores.whole import plain_amount, without_nul
 
 MOST_BYTES = 16_000_000  # of a document; MongoDB takes a little more
 MOST_NESTED = 60  # MongoDB takes 100, with what stands around it
@@ -55,6 +66,13 @@ _TS_BITS = 1 << 62
 
 def place_at(ts: int, claimed: int = 0, *rest: str) -> str:
     return "\0".join((f"{ts + _TS_BITS:016x}{claimed:016x}", *map(plain, rest)))
+
+
+def placed(text: str, more: int = 0) -> Place:
+    """What `place_at` was given, without so many texts at its end."""
+    place = text.rsplit("\0", more)[0]
+    ts, claimed = int(place[:16], 16) - _TS_BITS, int(place[16:32], 16)
+    return Place(ts, claimed, without_nul(place[33:]) or "")
 
 
 def place_of(event: StorageEvent) -> str:
@@ -127,10 +145,12 @@ def amount(value: Decimal | None) -> Int64 | Decimal128 | None:
     return Decimal128(value)
 
 
-def decimal_of(value: Any) -> Decimal | None:
-    if value is None:
-        return None
+def decimal_of(value: Decimal128 | int) -> Decimal:
     return value.to_decimal() if isinstance(value, Decimal128) else Decimal(value)
+
+
+def decimal_or_none(value: Decimal128 | int | None) -> Decimal | None:
+    return None if value is None else decimal_of(value)
 
 
 # Pages
@@ -192,24 +212,32 @@ def parts_of(event: StorageEvent, content: Document | None) -> Parts:
     parts = check_parts(check_of(event))
     if content is not None:
         parts["content"] = version_place(event), content
-    if event.classification is not None:
-        parts["classification"] = place, _classification(event)
     if event.price is not None:
-        tie = f"{event.price.current.normalize():040f}"
-        parts["price"] = f"{place}\0{tie}", price_fields(event.price)
         parts["record"] = price_place(event), {}
-    if event.availability is not None:
-        parts["availability"] = place, {"availability": plain(event.availability)}
+    for name, value in page_parts.parts_of(event).items():
+        parts[name] = _part_place(place, value), _PART_FIELDS[name](value)
     return parts
 
 
-def _classification(event: StorageEvent) -> Document:
-    fields = {"classification": dict(event.classification or {})}
+def _part_place(place: str, value: Any) -> str:
+    tie = page_parts.tie_of(value)
+    return f"{place}\0{tie}" if tie else place
+
+
+def _classification(value: Mapping[str, Any]) -> Document:
+    fields = {"classification": dict(value)}
     kept = bson_fields(fields, json_bytes(fields), "the classification")
     return {"classificationExact": kept.pop("exact", None)} | kept
 
 
-def page_update(job_id: str, url: str, parts: Parts, ts: int | None) -> list[Document]:
+_PART_FIELDS: dict[str, Callable[[Any], Document]] = {
+    "classification": _classification,
+    "price": price_fields,
+    "availability": lambda value: {"availability": plain(value)},
+}
+
+
+def page_update(watch_id: str, url: str, parts: Parts, ts: int | None) -> list[Document]:
     """Each part where it is newer than what is there; `ts` is that of an event."""
 
     def newer(name: str, place: str, fields: Document) -> Document:
@@ -225,7 +253,7 @@ def page_update(job_id: str, url: str, parts: Parts, ts: int | None) -> list[Doc
     else:
         kept["lastUpdated"] = {"$max": ["$lastUpdated", Int64(ts)]}
         kept["order"] = {"$max": ["$order", Int64(ts)]}
-    whose = literal({"jobId": plain(job_id), "url": plain(url)})
+    whose = literal({"jobId": plain(watch_id), "url": plain(url)})
     changed = [newer(name, *part) for name, part in parts.items()]
     return [{"$replaceWith": {"$mergeObjects": ["$$ROOT", whose, *changed, kept]}}]
 
@@ -239,7 +267,7 @@ def page_of(document: Document) -> StoredPage:
     if document.get("classificationExact") is not None:
         classification = decoded(restored(document["classificationExact"]))["classification"]
     return StoredPage(
-        job_id=document["jobId"],
+        watch_id=document["jobId"],
         url=document["url"],
         title=content.get("title"),
         text=content.get("text"),
@@ -250,10 +278,10 @@ def page_of(document: Document) -> StoredPage:
         version=document.get("version"),
         snapshot_hash=document.get("snapshotHash"),
         last_updated=None if last_updated is None else int(last_updated),
-        price=decimal_of(document.get("price")),
-        list_price=decimal_of(document.get("listPrice")),
+        price=decimal_or_none(document.get("price")),
+        list_price=decimal_or_none(document.get("listPrice")),
         currency=document.get("currency"),
-        change_percent=decimal_of(document.get("changePercent")),
+        change_percent=decimal_or_none(document.get("changePercent")),
         availability=document.get("availability"),
         last_checked=document.get("lastChecked"),
         last_outcome=None if outcome is None else Outcome(outcome),
@@ -269,40 +297,68 @@ def page_of(document: Document) -> StoredPage:
 # What is kept of each event
 
 
-def _of_event(event: StorageEvent, key: str, place: str) -> Document:
+def _of_page(item: StorageEvent | WholeVersion | WholePrice | WholeLog, key: str) -> Document:
     return {
         "_id": key,
-        "jobId": plain(event.job_id),
-        "url": plain(event.url),
-        "page": page_key(event.job_id, event.url),
-        "place": place,
+        "jobId": plain(item.watch_id),
+        "url": plain(item.url),
+        "page": page_key(item.watch_id, item.url),
     }
 
 
-def version_document(event: StorageEvent, parsed: bytes | None) -> Document:
-    """Without its number; `parsed` is compressed."""
-    document = _of_event(event, event.snapshot_key, version_place(event)) | {
-        "snapshotHash": plain(event.snapshot_hash),
-        "createdAt": Int64(event.ts),
-        "claimed": event.claimed,
+def version_document(item: StorageEvent | WholeVersion, key: str, parsed: bytes | None) -> Document:
+    """Without its number; `parsed` is compressed. Raises EventRefused."""
+    if parsed is not None and len(parsed) > MOST_BYTES:
+        raise EventRefused(
+            f"a version of {item.url} takes {len(parsed):,} bytes, and MongoDB holds "
+            f"{MOST_BYTES:,} in a document"
+        )
+    document = _of_page(item, key) | {
+        "place": place_at(*item.place, key),
+        "snapshotHash": plain(item.place.snapshot_hash),
+        "createdAt": Int64(item.place.ts),
+        "claimed": item.place.claimed,
     }
     return document | ({"bare": True} if parsed is None else {"parsed": parsed})
 
 
-def log_document(event: StorageEvent) -> Document:
+def log_document(item: WholeLog) -> Document:
     """Without its numbers."""
-    changes = {"changes": dict(event.changes)}
-    return (
-        _of_event(event, event.snapshot_key, version_place(event))
+    changes = {"changes": item.changes}
+    document = (
+        _of_page(item, item.key)
         | bson_fields(changes, json_bytes(changes), "the diff")
         | {
-            "timestamp": Int64(event.ts),
-            "runId": event.run_id and plain(event.run_id),
-            "alerts": [plain(each) for each in event.alerts],
-            "untold": bool(event.alerts),
+            "place": place_at(*item.place, item.key),
+            "timestamp": Int64(item.place.ts),
+            "runId": item.run_id and plain(item.run_id),
+            "alerts": [plain(each) for each in item.alerts],
+            "untold": item.is_pending,
             "numbered": True,
-            "keyed": True,
+            "keyed": item.is_keyed,
+            "expireAt": item.expires_at,
         }
+    )
+    return document if item.batch is None else document | {"batch": item.batch}
+
+
+def whole_log(document: Document) -> WholeLog:
+    changes = as_written(document["changes"])
+    if document.get("exact") is not None:
+        changes = decoded(restored(document["exact"]))["changes"]
+    return WholeLog(
+        key=document["_id"],
+        watch_id=document["jobId"],
+        url=document["url"],
+        number=document["version"]["current"],
+        place=placed(document["place"], more=1),
+        run_id=document["runId"],
+        changes=changes,
+        alerts=document["alerts"],
+        expires_at=document["expireAt"],
+        batch=document.get("batch"),
+        is_pending=document.get("untold", False),
+        is_keyed=document.get("keyed", False),
     )
 
 
@@ -328,23 +384,46 @@ def log_codec(collection: Collection) -> Codec[LoggedChange]:
     )
 
 
-def price_document(event: StorageEvent, price: EventPrice) -> Document:
+def price_document(item: WholePrice) -> Document:
     """Without its version's number."""
-    return _of_event(event, event.price_key, price_place(event)) | {
-        "price": amount(price.current),
-        "currency": price.currency and plain(price.currency),
-        "changePercent": amount(price.change_percent),
-        "timestamp": Int64(event.ts),
-        "version": event.claimed or None,
-        "claimed": event.claimed or None,
-        "versionKey": event.snapshot_key,
-        "rank": place_at(0, *event.price_rank),
+    rank = price_rank(item.claimed, item.version_key, item.currency, item.change_percent)
+    return _of_page(item, item.key) | {
+        "place": place_at(item.ts, 0, item.key),
+        "price": amount(item.price),
+        "currency": item.currency and plain(item.currency),
+        "changePercent": amount(item.change_percent),
+        "timestamp": Int64(item.ts),
+        "version": item.claimed or None,
+        "claimed": item.claimed or None,
+        "versionKey": item.version_key,
+        "rank": place_at(0, *rank),
     }
+
+
+def superseding(page: str, latest: str, expires: datetime) -> UpdateMany:
+    """Prices of a page get a date of expiry, except the latest, which is at that place."""
+    earlier = {"page": page, "expireAt": None, "place": {"$lt": latest}}
+    return UpdateMany(earlier, {"$set": {"expireAt": expires}})
+
+
+def whole_price(document: Document) -> WholePrice:
+    return WholePrice(
+        key=document["_id"],
+        watch_id=document["jobId"],
+        url=document["url"],
+        ts=int(document["timestamp"]),
+        price=plain_amount(decimal_of(document["price"])),
+        currency=document["currency"],
+        change_percent=plain_amount(decimal_or_none(document["changePercent"])),
+        claimed=document["claimed"] or 0,
+        version_key=document["versionKey"],
+        expires_at=document.get("expireAt"),
+    )
 
 
 def version_of(document: Document) -> Version:
     return Version(
-        job_id=document["jobId"],
+        watch_id=document["jobId"],
         url=document["url"],
         version=document["version"],
         snapshot_hash=document["snapshotHash"],
@@ -352,36 +431,4 @@ def version_of(document: Document) -> Version:
         bytes=document["bytes"],
         is_delta="base" in document,
         expires_at=document.get("expireAt"),
-    )
-
-
-def log_of(document: Document) -> ChangeLog:
-    changes = as_written(document["changes"])
-    if document.get("exact") is not None:
-        changes = decoded(restored(document["exact"]))["changes"]
-    return ChangeLog(
-        job_id=document["jobId"],
-        url=document["url"],
-        changes=changes,
-        previous=document["version"]["previous"],
-        current=document["version"]["current"],
-        timestamp=int(document["timestamp"]),
-        run_id=document["runId"],
-        alerts=document["alerts"],
-        key=document["_id"] if document.get("keyed") else None,
-    )
-
-
-def price_of(document: Document, numbers: Mapping[str, int]) -> PriceRecord:
-    """`numbers` are those of versions, by their keys."""
-    price = decimal_of(document["price"])
-    assert price is not None  # noqa: S101 - a record without one is never written
-    return PriceRecord(
-        job_id=document["jobId"],
-        url=document["url"],
-        price=price,
-        currency=document["currency"],
-        change_percent=decimal_of(document["changePercent"]),
-        timestamp=int(document["timestamp"]),
-        version=numbers.get(document["versionKey"], document["claimed"]),
     )

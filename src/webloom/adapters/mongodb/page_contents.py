@@ -7,16 +7,19 @@ whatever others do meanwhile.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 from pymongo import UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
-from webloom.deltas import compressed, delta, restored
+from webloom.deltas import applied, compressed, delta, restored
+from webloom.domain.retention import Retention
 from webloom.stores.page_contents import LONGEST_CHAIN, joined
 
+EMPTIED = "emptied"  # `bare` of a version whose content has expired
 _KEPT = {"parsed": True, "base": True}
 _SHORT = 20_000  # bytes, which take less time than to hand them to another thread
 
@@ -58,6 +61,12 @@ def expiry(now: datetime, days: float) -> datetime:
     return now + timedelta(days=days)
 
 
+def emptying(now: datetime, keep: Retention) -> Document:
+    """What is left of a version tells that an event of it has been stored."""
+    left = {"bare": EMPTIED, "expireAt": expiry(now, keep.emptied_versions)}
+    return {"$set": left, "$unset": {"parsed": True, "base": True}}
+
+
 class Contents:
     """To be called within `use`."""
 
@@ -83,6 +92,34 @@ class Contents:
             bodies.insert(0, found["parsed"])
             wanted = found.get("base")
         return bodies
+
+    async def along(
+        self, documents: AsyncIterator[Document], session: AsyncClientSession | None = None
+    ) -> AsyncIterator[tuple[Document, bytes | None]]:
+        """Of a page's versions, the newest first: each is read with the content of the one before,
+        where it is a delta against that. None: as `bodies`."""
+        base, data = None, b""
+        async for document in documents:
+            try:
+                content = await self._content(document, base, data, session)
+            except ValueError as error:
+                version, url = document["version"], document["url"]
+                raise ValueError(f"version {version} of {url} can't be read: {error}") from error
+            if content is not None:
+                base, data = document["_id"], content
+            yield document, content
+
+    async def _content(
+        self, document: Document, newer: str | None, data: bytes, session: AsyncClientSession | None
+    ) -> bytes | None:
+        """`data` is the content of the version `newer`."""
+        if "parsed" not in document:
+            return None
+        if "base" not in document:
+            return await unpacked(document["parsed"])
+        if document["base"] == newer:
+            return await asyncio.to_thread(applied, document["parsed"], data)
+        return await self.read(document["_id"], session)
 
     async def read(self, key: str, session: AsyncClientSession | None = None) -> bytes | None:
         bodies = await self.bodies(key, session)

@@ -1,7 +1,8 @@
 """How an event is stored, by writes of single documents that may each be made again:
 
     read the page and its newest version
-      -> the page, the version, the price record, the change log   (at the same time)
+      -> the version, the price record, the change log   (at the same time)
+      -> the page
       -> read them and their neighbours: is all as it was read before?
            yes, and the version is the newest: the one before becomes a delta
            no, or the version was there: `Versions.settle`
@@ -19,12 +20,11 @@ from datetime import datetime
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from pymongo import UpdateMany, UpdateOne
+from pymongo import UpdateOne
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.page_codec import (
-    MOST_BYTES,
     Parts,
     content_fields,
     json_bytes,
@@ -34,9 +34,11 @@ from webloom.adapters.mongodb.page_codec import (
     page_update,
     parts_of,
     price_document,
+    superseding,
     version_document,
 )
 from webloom.adapters.mongodb.page_contents import (
+    EMPTIED,
     difference,
     expiry,
     is_kept_whole,
@@ -49,10 +51,10 @@ from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrite
 from webloom.adapters.mongodb.primitives import MongoDocuments
 from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.domain.change_log import LoggedChange, earliest
-from webloom.domain.errors import EventRefused
 from webloom.domain.retention import Retention
 from webloom.domain.storage_event import StorageEvent, next_number, page_key, with_first_time
 from webloom.ports.pages import Stored
+from webloom.stores.page_items import log_of, price_of
 from webloom.stores.primitives import Now
 
 _NO_LINK = {"key": None, "number": 0}
@@ -92,16 +94,28 @@ class EventWriter:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def store(self, event: StorageEvent) -> Stored:
-        page = page_key(event.job_id, event.url)
+        page = page_key(event.watch_id, event.url)
         # Events of one page that come to this process at once would only get in each other's way.
         async with self._turns.setdefault(page, asyncio.Lock()):
             event = await self._timed(event)
-            made = await _made(event)
+            expires = self._expiry(self._retention.change_logs)
+            made = await _made(event, log_expires=expires)
             begun = await self._begin(made)
-            number, _ = await asyncio.gather(
-                self._settle(made, begun), self._ledger.count_event(event)
-            )
+            if isinstance(begun, Stored):
+                return begun
+            number, _ = await asyncio.gather(self._settle(made, begun), self._ledger.count(event))
         return Stored(version=None if made.content is None else number, is_new=begun.is_new)
+
+    async def needs_room(self, event: StorageEvent) -> bool:
+        version = price = None
+        with self._db.use():
+            version = await self._db.snapshots.find_one({"_id": event.snapshot_key}, {"bare": True})
+            if event.price is not None:
+                price = await self._db.price_history.find_one({"_id": event.price_key}, {"_id": 1})
+        bare = True if version is None else version.get("bare")
+        if bare == EMPTIED and event.has_version:
+            return False
+        return event.needs_room(has_content=bare is not True, has_price=price is not None)
 
     async def _timed(self, event: StorageEvent) -> StorageEvent:
         if event.has_ts:
@@ -121,7 +135,7 @@ class EventWriter:
             None if price is None else int(price["timestamp"]),
         )
 
-    async def _begin(self, made: _Made) -> _Begun:
+    async def _begin(self, made: _Made) -> _Begun | Stored:
         head, newest = await asyncio.gather(
             self._writes.heads.ask(made.page), self._writes.newest.ask(made.page)
         )
@@ -129,21 +143,27 @@ class EventWriter:
         is_newest = made.version is not None and (
             before is None or before["place"] < made.version["place"]
         )
+        if made.version is not None and not is_newest:
+            with self._db.use():
+                emptied = await self._db.snapshots.find_one(
+                    {"_id": made.version["_id"], "bare": EMPTIED}, {"version": True}
+                )
+            if emptied is not None:
+                number = None if made.content is None else int(emptied["version"])
+                return Stored(version=number, is_new=False)
         self._guess_number(made, before if is_newest else None)
-        is_known = head is not None and _is_known(made, head)
-        version, price, log, _ = await asyncio.gather(
-            self._insert_version(made),
-            self._insert_price(made),
-            self._insert_log(made),
-            self._update_page(made, is_known=is_known),
+        version, price, log = await asyncio.gather(
+            self._insert_version(made), self._insert_price(made), self._insert_log(made)
         )
-        if version is Inserted.EXISTS and made.version is not None:
-            await self._join(made.version)
+        is_joined = version is Inserted.EXISTS and await self._join(made)
+        is_known = head is not None and _is_known(made, head)
+        if not is_known:
+            await self._update_page(made)
         return _Begun(
             before=before,
             is_newest=is_newest,
             is_first=version is Inserted.CREATED and log is not Inserted.CONFLICT,
-            is_new=not is_known or Inserted.CREATED in (version, price, log),
+            is_new=is_joined or not is_known or Inserted.CREATED in (version, price, log),
         )
 
     async def _settle(self, made: _Made, begun: _Begun) -> int | None:
@@ -174,14 +194,13 @@ class EventWriter:
         number = next_number(made.version["claimed"], link["number"])
         made.version.update(version=number, previous=link)
         if made.content is None:
-            made.version["expireAt"] = self._expiry(self._retention.snapshots)
+            made.version["expireAt"] = self._expiry(self._retention.emptied_versions)
         else:
             made.parts["content"][1]["version"] = number
             if made.price is not None:
                 made.price["version"] = number
         if made.log is not None:
             made.log["version"] = log_numbers(number, link["number"])
-            made.log["expireAt"] = self._expiry(self._retention.change_logs)
 
     async def _insert_version(self, made: _Made) -> Inserted | None:
         return None if made.version is None else await self._writes.versions.ask(made.version)
@@ -197,9 +216,13 @@ class EventWriter:
             await self._logs.change(_keep_earliest, [(made.log["_id"], logged_change(made.log))])
         return inserted
 
-    async def _join(self, version: Document) -> None:
-        """The version was there: it has the earliest place that it came with, and its content as
-        soon as one of its events has it."""
+    async def _join(self, made: _Made) -> bool:
+        """The version was there: it has the earliest place that it came with, and the first
+        content. The page shows it if it is the newest, as `settle` finds. Whether anything has
+        changed."""
+        version = made.version
+        assert version is not None  # noqa: S101 - it is what was there
+        made.parts.pop("content", None)
         earlier = {name: version[name] for name in ("place", "createdAt")}
         changes = [
             UpdateOne(
@@ -218,7 +241,8 @@ class EventWriter:
                 )
             )
         with self._db.use():
-            await self._db.snapshots.bulk_write(changes)
+            joined = await self._db.snapshots.bulk_write(changes)
+        return joined.modified_count > 0
 
     async def _settle_version(
         self, made: _Made, begun: _Begun, head: Document | None, rows: list[Document]
@@ -249,11 +273,9 @@ class EventWriter:
 
     # The page and its price
 
-    async def _update_page(self, made: _Made, *, is_known: bool) -> None:
-        if is_known:
-            return
+    async def _update_page(self, made: _Made) -> None:
         event = made.event
-        update = page_update(event.job_id, event.url, made.parts, event.ts)
+        update = page_update(event.watch_id, event.url, made.parts, event.ts)
         await self._writes.pages.ask(PageUpdate(made.page, update))
 
     async def _insert_price(self, made: _Made) -> Inserted | None:
@@ -265,7 +287,16 @@ class EventWriter:
             as_first = {"_id": made.price["_id"], "rank": {"$gt": made.price["rank"]}}
             fields = {name: made.price[name] for name in names}
             await self._writes.change_prices.ask(UpdateOne(as_first, {"$set": fields}))
+            await self._take_price_place(made.price, made.parts)
         return inserted
+
+    async def _take_price_place(self, price: Document, parts: Parts) -> None:
+        """Of the record that was there: it may have another time."""
+        with self._db.use():
+            found = await self._db.price_history.find_one({"_id": price["_id"]}, {"place": True})
+        if found is not None:
+            price["place"] = found["place"]
+            parts["record"] = found["place"], {}
 
     async def _supersede_prices(self, made: _Made, head: Document | None) -> None:
         """All that are earlier than the latest, which the page knows: of two records that come at
@@ -273,9 +304,8 @@ class EventWriter:
         if made.price is None:
             return
         latest = made.price["place"] if head is None else head["places"]["record"]
-        expires = {"$set": {"expireAt": self._expiry(self._retention.prices)}}
-        open_ones = {"page": made.page, "expireAt": None, "place": {"$lt": latest}}
-        await self._writes.change_prices.ask(UpdateMany(open_ones, expires))
+        expires = self._expiry(self._retention.prices)
+        await self._writes.change_prices.ask(superseding(made.page, latest, expires))
 
     def _expiry(self, days: float) -> datetime:
         return expiry(self._db.server_time(), days)
@@ -288,28 +318,23 @@ def _keep_earliest(
     return None if known is None else earliest(known, new), None
 
 
-async def _made(event: StorageEvent) -> _Made:
+async def _made(event: StorageEvent, *, log_expires: datetime) -> _Made:
     """Raises EventRefused."""
+    key = event.snapshot_key
     content = fields = version = price = log = None
     if event.parsed is not None:
         content = json_bytes(event.parsed)
-        fields = content_fields(event.parsed, content, event.snapshot_hash, event.snapshot_key)
-        whole = await packed(content)
-        if len(whole) > MOST_BYTES:
-            raise EventRefused(
-                f"the version takes {len(whole):,} bytes, and MongoDB holds {MOST_BYTES:,} in a "
-                "document"
-            )
-        version = version_document(event, whole)
-    elif event.is_change:
-        version = version_document(event, None)
-    if event.price is not None:
-        price = price_document(event, event.price)
+        fields = content_fields(event.parsed, content, event.snapshot_hash, key)
+        version = version_document(event, key, await packed(content))
+    elif event.has_version:
+        version = version_document(event, key, None)
+    if (recorded := price_of(event, key)) is not None:
+        price = price_document(recorded)
     if event.is_change:
-        log = log_document(event)
+        log = log_document(log_of(event, key, log_expires))
     return _Made(
         event=event,
-        page=page_key(event.job_id, event.url),
+        page=page_key(event.watch_id, event.url),
         content=content,
         parts=parts_of(event, fields),
         version=version,

@@ -1,24 +1,36 @@
 """The budget of the watch pipeline, and what goes when it is used up.
 
 Sizes are measured every few seconds; what is stored in between is not counted. The database removes
-what has expired by itself.
+what has expired by itself, but versions lose only their content at first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from datetime import timedelta
+from typing import Any
 
 from pymongo import ASCENDING
 from pymongo.errors import OperationFailure
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.domain.retention import prune_goal, storage_full
+from webloom.adapters.mongodb.page_contents import emptying
+from webloom.domain.errors import StorageFull
+from webloom.domain.retention import (
+    Prunable,
+    Retention,
+    is_storage_full,
+    prune_goal,
+    prune_steps,
+    storage_full,
+)
 from webloom.ports.page_storage import Usage
 
 MEASURED_SECONDS = 5.0
+AHEAD = timedelta(hours=1)  # versions are emptied, before the database would remove them whole
 _AT_ONCE = 500  # items removed by one command
 _NOT_FOUND = 26
 
@@ -26,18 +38,25 @@ _NOT_FOUND = 26
 class MongoPageStorage:
     """`budget`: bytes that watch data may take, about."""
 
-    def __init__(self, database: MongoDatabase, *, budget: int) -> None:
+    def __init__(self, database: MongoDatabase, *, retention: Retention, budget: int) -> None:
         self._db = database
+        self._retention = retention
         self._budget = budget
         self._size = 0
         self._measured_at: float | None = None
         self._is_full = False
         self._measuring = asyncio.Lock()
+        self._prunable: dict[Prunable, tuple[Collection, Document]] = {
+            Prunable.CONTENTS: (database.snapshots, {"bare": None}),
+            Prunable.CHANGE_LOGS: (database.change_logs, {"untold": {"$ne": True}}),
+            Prunable.PRICES: (database.price_history, {}),
+            Prunable.EMPTIED_VERSIONS: (database.snapshots, {}),
+            Prunable.PENDING_CHANGE_LOGS: (database.change_logs, {}),
+        }
 
-    async def make_room(self) -> None:
-        """Raises StorageFull."""
-        if await self.is_full():
-            raise storage_full(self._size, self._budget)
+    async def make_room(self) -> StorageFull | None:
+        """None: there is room."""
+        return storage_full(self._size, self._budget) if await self.is_full() else None
 
     async def is_full(self) -> bool:
         if self._is_fresh():
@@ -47,9 +66,12 @@ class MongoPageStorage:
                 await self._measure()
         return self._is_full
 
-    async def prune(self) -> int:
+    async def prune(self, *, expired_only: bool = False) -> int:
+        if expired_only:
+            return 0
         async with self._measuring:
-            return await self._measure()
+            removed = await self._measure()
+            return removed if self._db.room.full else removed + await self._empty_expired()
 
     def _is_fresh(self) -> bool:
         return (
@@ -70,33 +92,37 @@ class MongoPageStorage:
                 is_database_full=room.full is not None,
             )
             if goal is not None:
-                # Nothing is written: a full database can be pruned.
-                for collection, chosen, size in (
-                    (self._db.snapshots, {}, goal.bytes),
-                    (self._db.change_logs, {"untold": {"$ne": True}}, goal.bytes),
-                    (self._db.price_history, {}, goal.bytes),
-                    (self._db.change_logs, {}, goal.pending),
-                ):
-                    removed += await self._remove_oldest(collection, chosen, size)
+                for prunable, size in prune_steps(goal):
+                    removed += await self._remove_oldest(prunable, size)
                 await self._db.measure_room()
-            self._is_full = self._size > self._budget
+            self._is_full = is_storage_full(self._size, 0, self._budget)  # after pruning
         self._measured_at = time.monotonic()
         return removed
 
-    async def _remove_oldest(self, collection: Collection, chosen: Document, goal: int) -> int:
+    async def _empty_expired(self) -> int:
+        emptied = 0
+        expired = {"bare": None, "expireAt": {"$lte": self._db.server_time() + AHEAD}}
+        with self._db.use():
+            while found := await self._oldest(self._db.snapshots, expired):
+                emptied += await self._empty(expired, [each["_id"] for each in found])
+        return emptied
+
+    async def _empty(self, chosen: Document, keys: list[Any]) -> int:
+        update = emptying(self._db.server_time(), self._retention)
+        found = chosen | {"_id": {"$in": keys}}
+        return (await self._db.snapshots.update_many(found, update)).modified_count
+
+    async def _remove_oldest(self, prunable: Prunable, goal: int) -> int:
         """Until no more bytes are taken than that. The first to expire go first, and so what is a
-        delta goes before what it was made with."""
+        delta goes before what it was made with. In a full database nothing can be written."""
+        collection, chosen = self._prunable[prunable]
+        is_emptied = prunable is Prunable.CONTENTS and self._db.room.full is None
         superseded = chosen | {"expireAt": {"$exists": True}}
+        without = self._without_log if prunable is Prunable.EMPTIED_VERSIONS else []
         removed = 0
         while self._size > goal:
-            found = await collection.find(
-                superseded,
-                {"bytes": {"$bsonSize": "$$ROOT"}},
-                sort=[("expireAt", ASCENDING)],
-                limit=_AT_ONCE,
-            ).to_list()
             keys = []
-            for each in found:
+            for each in await self._oldest(collection, superseded, *without):
                 if self._size <= goal:
                     break
                 keys.append(each["_id"])
@@ -104,9 +130,31 @@ class MongoPageStorage:
             if not keys:
                 break
             # One that has become the newest meanwhile stays.
-            gone = await collection.delete_many(superseded | {"_id": {"$in": keys}})
-            removed += gone.deleted_count
+            if is_emptied:
+                removed += await self._empty(superseded, keys)
+            else:
+                oldest = superseded | {"_id": {"$in": keys}}
+                removed += (await collection.delete_many(oldest)).deleted_count
         return removed
+
+    async def _oldest(
+        self, collection: Collection, chosen: Document, *further: Document
+    ) -> list[Document]:
+        found = await collection.aggregate(
+            [
+                {"$match": chosen},
+                {"$sort": {"expireAt": ASCENDING}},
+                *further,
+                {"$limit": _AT_ONCE},
+                {"$project": {"bytes": {"$bsonSize": "$$ROOT"}}},
+            ]
+        )
+        return await found.to_list()
+
+    @property
+    def _without_log(self) -> list[Document]:
+        logs = {"from": self._db.change_logs.name, "localField": "_id", "foreignField": "_id"}
+        return [{"$lookup": logs | {"as": "logs"}}, {"$match": {"logs": []}}]
 
     async def usage(self, *, with_superseded: bool = True) -> list[Usage]:
         with self._db.use():

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.page_codec import content_fields
 from webloom.adapters.mongodb.page_contents import (
@@ -34,12 +34,14 @@ from webloom.adapters.mongodb.page_contents import (
 )
 from webloom.adapters.mongodb.page_writes import ROW, bulk
 from webloom.domain.errors import StoreUnavailable
+from webloom.domain.retention import outlives
 from webloom.domain.storage_event import next_number, previous_number
 from webloom.stores.page_contents import decoded
 
 MOST_PASSES = 200
 _CHUNK = 200  # versions read at once
 _TICK = timedelta(milliseconds=1)
+_PACKED = dict.fromkeys(("parsed", "base", "version", "url"), True)
 
 
 class Number(NamedTuple):
@@ -254,14 +256,16 @@ class Versions:
         if changes:  # first: two versions are never to be deltas against each other
             await bulk(self._snapshots, changes)
             return True
+        superseded = []
         for row, newer in pairwise(contents):
             is_whole = is_kept_whole(view.number_of(row), view.number_of(newer)) or "moved" in row
             if "base" not in row and not is_whole and not _outlives(row, newer):
-                changes += await self._delta(row, newer)
+                superseded.append((row, newer))
             elif "expireAt" not in row:
                 expires = self._expiry(row, newer)
                 as_read = {"_id": row["_id"], "expireAt": None, "place": row["place"]}
                 changes.append(UpdateOne(as_read, {"$set": {"expireAt": expires}}))
+        changes += await self._deltas(view.page, superseded)
         await bulk(self._snapshots, changes)
         return bool(changes)
 
@@ -273,17 +277,32 @@ class Versions:
             if content is None:
                 return []
             update["$set"] = {"parsed": await packed(content)}
-        as_read = {"_id": row["_id"], "base": row.get("base"), "place": row["place"]}
+        as_read = {name: row.get(name) for name in ("_id", "base", "place", "bare")}
         return [UpdateOne(as_read, update)]
 
-    async def _delta(self, row: Document, newer: Document) -> list[UpdateOne]:
-        content = await self._contents.read(row["_id"])
-        newer_content = await self._contents.read(newer["_id"])
-        if content is None or newer_content is None:
+    async def _deltas(
+        self, page: str, superseded: list[tuple[Document, Document]]
+    ) -> list[UpdateOne]:
+        """Of versions, each with the next newer one."""
+        if not superseded:
             return []
-        made = await difference(content, newer_content)
-        expires = self._expiry(row, newer)
-        return [superseded_by(row["_id"], newer["_id"], made, expires, row["place"])]
+        newer_of = {row["_id"]: (row, newer) for row, newer in superseded}
+        places = {each["place"] for pair in superseded for each in pair}
+        found = self._snapshots.find(
+            {"page": page, "place": {"$in": list(places)}}, _PACKED, sort=[("place", DESCENDING)]
+        )
+        changes: list[UpdateOne] = []
+        newer_key, newer_content = None, b""
+        async for document, content in self._contents.along(found):
+            if content is None:
+                continue
+            row, newer = newer_of.get(document["_id"], (None, None))
+            if row is not None and newer is not None and newer["_id"] == newer_key:
+                made = await difference(content, newer_content)
+                expires = self._expiry(row, newer)
+                changes.append(superseded_by(row["_id"], newer["_id"], made, expires, row["place"]))
+            newer_key, newer_content = document["_id"], content
+        return changes
 
     def _expiry(self, row: Document, newer: Document) -> datetime:
         """Never after that of a version which it is a delta against."""
@@ -294,6 +313,4 @@ class Versions:
 
 
 def _outlives(row: Document, newer: Document) -> bool:
-    """It may, if it was loaded from a dump. Then it is no delta."""
-    both = "expireAt" in row and "expireAt" in newer
-    return both and bool(row["expireAt"] >= newer["expireAt"])
+    return outlives(row.get("expireAt"), newer.get("expireAt"))

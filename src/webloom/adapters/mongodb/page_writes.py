@@ -4,7 +4,7 @@ time. Every one of them is of single documents, and may be made again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from pymongo import UpdateMany, UpdateOne
 from pymongo.errors import BulkWriteError
 
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.indexes import IN_PLACE, NOT_SUPERSEDED, Collection
@@ -88,14 +88,7 @@ class PageWrites:
 
     async def _update_pages(self, updates: list[PageUpdate]) -> list[WebloomError | None]:
         with self._db.use():
-            missing = [UpdateOne({"_id": each.key}, each.update, upsert=True) for each in updates]
-            for _ in range(MOST_TRIES):
-                failed = await bulk(self._db.pages, missing)
-                if not failed:
-                    break
-                missing = [missing[index] for index in failed]
-            else:
-                await self._db.pages.bulk_write(missing)
+            await update_pages(self._db.pages, updates)
         return [None] * len(updates)
 
     def _inserts(self, collection: Collection) -> Batcher[Document, Inserted]:
@@ -118,6 +111,17 @@ class PageWrites:
             return [None] * len(operations)
 
         return self._db.batcher(change)
+
+
+async def update_pages(pages: Collection, updates: Iterable[PageUpdate]) -> None:
+    """Pages that are not there are added, also if others add them at the same time."""
+    missing = [UpdateOne({"_id": each.key}, each.update, upsert=True) for each in updates]
+    for _ in range(MOST_TRIES):
+        failed = await bulk(pages, missing)
+        if not failed:
+            return
+        missing = [missing[index] for index in failed]
+    await pages.bulk_write(missing)
 
 
 async def bulk(

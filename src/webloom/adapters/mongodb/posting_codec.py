@@ -11,7 +11,7 @@ What is not known is not there. `changedBy` is not there until it is changed, an
 An _id begins with a hash of the source, so that it leads along the keys of one source in order.
 
 Other programs write postings too (postings_adopted.py). Until such a one is adopted it may lack all
-that is not in the message, and its dates may be texts: it can be read all the same.
+that is not in the message, and its dates may be texts: it can still be read.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def new_document(
     document["createdAt"] = created_at
     document["updatedAt"] = updated_at
     document["createdBy"] = created_by
-    document["place"] = place_of(posting.published_at or created_at, posting.dedupe_key)
+    document["place"] = place_of(posting.listed_at(created_at), posting.dedupe_key)
     return document
 
 

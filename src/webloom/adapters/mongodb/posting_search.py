@@ -1,9 +1,10 @@
-"""Pages of postings, the latest published first.
+"""Pages of postings, the latest published first or the earliest.
 
 As with records, a page is read along one index, from behind the last posting of the page before;
 what the index does not know of a filter is looked at posting by posting, MOST_SCANNED at most.
 Those of one source stand in its index in two stretches, with a date and without, which are merged.
-Words that few postings have lead to these; a word that many have is soon met on the way.
+A word that many postings have is soon met on the way. If it is not, the lists of words lead to the
+few that have it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from pymongo import ASCENDING
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.index_scan import Index, ScanPlan, scan_index
+from webloom.adapters.mongodb.index_scan import Fields, Index, ScanPlan, count_index, scan_index
 from webloom.adapters.mongodb.indexes import (
     CLOSED,
     CLOSED_POSTINGS,
@@ -33,115 +34,171 @@ from webloom.adapters.mongodb.posting_codec import (
     stored_posting,
 )
 from webloom.adapters.mongodb.posting_words import LONGEST_WORD, postings_with
-from webloom.adapters.mongodb.words import Phrase, words_with_prefix
+from webloom.adapters.mongodb.words import words_with_prefix
+from webloom.domain.listing import Count
+from webloom.domain.search import NOTHING, Term, driving_words, is_found, terms_of
 from webloom.ports.postings import PostingFilter, PostingPage
 from webloom.stores.cursors import cursor_of, values_of
 
 MOST_SCANNED = 2000  # postings looked at for one page
+FEW = 2  # times the postings of a page, among which a word that many have fills it
 _PLACE = struct.Struct(">qq")
-_LOOKED_AT = dict.fromkeys(("title", "company", "location", "sourceUrl", "closedBy", "place"), True)
+_BY_ID: Index = [("_id", ASCENDING)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
-    """A phrase, and the fields that may contain it."""
+class _Asked:
+    """Terms, and the fields that may contain them."""
 
-    phrase: Phrase
+    terms: list[Term]
     fields: tuple[str, ...]
 
     def is_in(self, document: Document) -> bool:
         texts = (document.get(name) for name in self.fields)
-        return any(isinstance(text, str) and self.phrase.is_in(text) for text in texts)
+        return is_found([each for each in texts if isinstance(each, str)], self.terms)
 
 
-async def postings_page(
-    db: MongoDatabase, chosen: PostingFilter, limit: int, cursor: str | None
-) -> PostingPage:
-    start = None if cursor is None else _PLACE.pack(*values_of(cursor, int, int))
-    places = _places(chosen, start)
-    with db.use():
-        plan = await _plan(db.job_words, chosen, places)
-        if plan is None:
+class MongoPostingSearch:
+    """The lists of the port `Postings`."""
+
+    def __init__(self, database: MongoDatabase) -> None:
+        self._db = database
+
+    async def page(
+        self,
+        chosen: PostingFilter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        oldest_first: bool = False,
+    ) -> PostingPage:
+        places = _places(chosen)
+        if cursor is not None:
+            start = _PLACE.pack(*values_of(cursor, int, int, oldest_first=oldest_first))
+            if oldest_first:
+                places["$gt"] = start
+            else:
+                places["$lt"] = min(start, places.get("$lt", start))
+        asked = _asked(chosen)
+        terms = [term for each in asked for term in each.terms]
+        if NOTHING in terms:
             return PostingPage(postings=[])
-        documents, last = await scan_index(
-            db.jobs,
-            plan,
-            bounds={"place": places},
-            order=POSTINGS_BY_SOURCE if plan.index is POSTINGS_BY_SOURCE else LATEST_FIRST,
-            limit=limit,
-            most_scanned=MOST_SCANNED,
-            filter_fields=_LOOKED_AT,
-            shown=None,
+        plan = _plan(chosen, asked, places)
+
+        async def scan(plan: ScanPlan, most: int) -> tuple[list[Document], Document | None]:
+            return await scan_index(
+                self._db.jobs,
+                plan,
+                bounds={"place": places},
+                order=_order(plan),
+                oldest_first=oldest_first,
+                limit=limit,
+                most_scanned=most,
+                filter_fields=_filter_fields(chosen, asked),
+                shown=None,
+            )
+
+        with self._db.use():
+            documents, last = await scan(plan, FEW * (limit + 1) if terms else MOST_SCANNED)
+            if terms and last is not None and len(documents) < limit:
+                if (ids := await _ids(self._db.job_words, terms)) is not None:
+                    plan = replace(
+                        plan, index=_BY_ID, found={"_id": {"$in": ids}}, second_range=None
+                    )
+                documents, last = await scan(plan, MOST_SCANNED)
+        found = [stored_posting(document) for document in documents]
+        return PostingPage(
+            postings=[each for each in found if each is not None],
+            next_cursor=None
+            if last is None
+            else cursor_of(*_PLACE.unpack(last["place"]), oldest_first=oldest_first),
         )
-    found = [stored_posting(document) for document in documents]
-    return PostingPage(
-        postings=[each for each in found if each is not None],
-        next_cursor=None if last is None else cursor_of(*_PLACE.unpack(last["place"])),
-    )
+
+    async def count_chosen(self, chosen: PostingFilter, *, most: int) -> Count:
+        places, asked = _places(chosen), _asked(chosen)
+        if any(NOTHING in each.terms for each in asked):
+            return Count(0)
+        plan = _plan(chosen, asked, places)
+        with self._db.use():
+            return await count_index(
+                self._db.jobs,
+                plan,
+                bounds={"place": places},
+                order=_order(plan),
+                filter_fields=_filter_fields(chosen, asked),
+                most=most,
+            )
 
 
-async def _plan(lists: Collection, chosen: PostingFilter, places: Document) -> ScanPlan | None:
-    """None: nothing can be found."""
-    terms = _terms(chosen)
-    if any(not each.phrase.words for each in terms):
-        return None
+def _order(plan: ScanPlan) -> Index:
+    return POSTINGS_BY_SOURCE if plan.index is POSTINGS_BY_SOURCE else LATEST_FIRST
+
+
+def _plan(chosen: PostingFilter, asked: list[_Asked], places: Document) -> ScanPlan:
     source_url = None if chosen.source_url is None else plain(chosen.source_url)
 
     def accepts(document: Document) -> bool:
         return (
             chosen.is_open in (None, "closedBy" not in document)
-            and source_url in (None, document["sourceUrl"])
-            and all(each.is_in(document) for each in terms)
+            and (source_url is None or document["sourceUrl"] == source_url)
+            and all(each.is_in(document) for each in asked)
         )
 
-    def along(index: Index, found: Document, *, is_all: bool = False) -> ScanPlan:
+    def along(index: Index, found: Document, *, is_all: bool) -> ScanPlan:
+        is_all = is_all and not asked
         return ScanPlan(index=index, found=found, accepts=None if is_all else accepts)
 
-    if terms and (ids := await _ids(lists, terms)) is not None:
-        return along([("_id", ASCENDING)], {"_id": {"$in": ids}})
     if chosen.is_open is False:
-        return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None and not terms)
+        return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None)
     if source_url is not None:
-        is_all = chosen.is_open is None and not terms
         dated = {"sourceUrl": source_url, "publishedAt": _dates(places)}
         undated = {"sourceUrl": source_url, "publishedAt": None}
+        is_all = chosen.is_open is None
         return replace(along(POSTINGS_BY_SOURCE, dated, is_all=is_all), second_range=undated)
-    return along(LATEST_FIRST, {}, is_all=chosen.is_open is None and not terms)
+    return along(LATEST_FIRST, {}, is_all=chosen.is_open is None)
 
 
-def _terms(chosen: PostingFilter) -> list[_Term]:
-    asked = (
+def _filter_fields(chosen: PostingFilter, asked: list[_Asked]) -> Fields:
+    """What is looked at of each posting: the less, the sooner it is decoded."""
+    names = {"place"}.union(*(each.fields for each in asked))
+    if chosen.source_url is not None:
+        names.add("sourceUrl")
+    if chosen.is_open is not None:
+        names.add("closedBy")
+    return dict.fromkeys(sorted(names), True)
+
+
+def _asked(chosen: PostingFilter) -> list[_Asked]:
+    texts = (
         (chosen.text, ("title", "company", "location")),
         (chosen.company, ("company",)),
         (chosen.location, ("location",)),
     )
-    return [_Term(Phrase.parse(plain(text)), fields) for text, fields in asked if text is not None]
+    found = [_Asked(terms_of(plain(text or "")), fields) for text, fields in texts]
+    return [each for each in found if each.terms]
 
 
-async def _ids(lists: Collection, terms: list[_Term]) -> list[str] | None:
+async def _ids(lists: Collection, terms: list[Term]) -> list[str] | None:
     """Of postings among which all are that are asked for; None: they would be too many."""
-    whole = [word for each in terms for word in each.phrase.whole_words]
-    words: list[str] | None = [max(whole, key=len)[:LONGEST_WORD]] if whole else None
-    if words is None:
-        longest = max((each.phrase.words[0] for each in terms), key=len)
-        words = await words_with_prefix(lists, WORD, longest[:LONGEST_WORD])
+    word, is_beginning = driving_words(terms)
+    words: list[str] | None = [word[:LONGEST_WORD]]
+    if is_beginning:
+        words = await words_with_prefix(lists, WORD, word[:LONGEST_WORD])
     return None if words is None else await postings_with(lists, words)
 
 
-def _places(chosen: PostingFilter, start: bytes | None) -> Document:
+def _places(chosen: PostingFilter) -> Document:
     places: Document = {"$gte": FIRST_PLACE}  # one that another program has added has none yet
     if chosen.since is not None:
         places["$gte"] = first_place_in(milliseconds_begun(chosen.since))
     if chosen.until is not None:
         places["$lt"] = first_place_in(milliseconds(chosen.until) + 1)
-    if start is not None:
-        places["$lt"] = min(start, places.get("$lt", start))
     return places
 
 
 def _dates(places: Document) -> Document:
     """Of postings in these places that have one."""
-    dates = {"$gte": moment_in(places["$gte"])}
+    dates = {"$gte": moment_in(max(places["$gte"], places.get("$gt", FIRST_PLACE)))}
     if "$lt" in places:
         dates["$lte"] = moment_in(places["$lt"])
     return dates

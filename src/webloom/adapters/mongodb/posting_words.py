@@ -17,13 +17,14 @@ from collections.abc import Iterable
 
 from webloom.adapters.mongodb.documents import Document, literal
 from webloom.adapters.mongodb.indexes import Collection
-from webloom.adapters.mongodb.words import words_of
+from webloom.domain.search import words_of
 from webloom.parsing.job_posting import JobPosting
 
 MOST_WORDS = 64  # that a posting is found by
 LONGEST_WORD = 64
 MOST_LISTS = 2000  # read for one search
 MOST_IDS = 5000
+FIRST_LISTS = 3
 LISTS_AT_ONCE = 25
 
 Listed = tuple[str, JobPosting]  # with its id
@@ -67,7 +68,8 @@ def has_words_of(known: Document, posting: JobPosting) -> bool:
 
 
 async def postings_with(lists: Collection, words: list[str]) -> list[str] | None:
-    """Ids of the postings that have one of the words, and of some that had; None: too many."""
+    """Ids of the postings that have one of the words, and of some that had; None: too many. Whether
+    they are too many is estimated from the first lists of a word, as each may be long."""
     found: dict[str, None] = {}
     for word in words:
         having = {"words": word}
@@ -80,10 +82,17 @@ async def postings_with(lists: Collection, words: list[str]) -> list[str] | None
         ids = {"$map": {"input": hits, "in": {"$arrayElemAt": ["$ids", "$$this"]}}}
         async with await lists.aggregate(
             [{"$match": having}, {"$project": {"_id": False, "ids": ids}}],
-            batchSize=LISTS_AT_ONCE,
+            batchSize=FIRST_LISTS,
         ) as cursor:
+            read, of_word = 0, 0
             async for document in cursor:
+                read += 1
+                of_word += len(document["ids"])
                 found |= dict.fromkeys(document["ids"])
                 if len(found) > MOST_IDS:
                     return None
+                if read == FIRST_LISTS:
+                    if of_word * counted["n"] > MOST_IDS * read:
+                        return None
+                    cursor.batch_size(LISTS_AT_ONCE)
     return list(found)

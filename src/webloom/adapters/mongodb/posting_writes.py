@@ -29,8 +29,8 @@ from pymongo.errors import DocumentTooLarge, OperationFailure
 
 from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.errors import DUPLICATE_KEY
 from webloom.adapters.mongodb.import_ledger import MongoRunLedger
@@ -84,7 +84,7 @@ class _Wanted(NamedTuple):
     has_other_words: bool = True  # than those that it is found by already
 
 
-class _Asked(NamedTuple):
+class _Comparison(NamedTuple):
     """Postings that are said to be known."""
 
     ids: list[str]
@@ -99,7 +99,7 @@ class PostingWrites:
         self._postings = database.jobs
         self._raw = database.jobs.with_options(codec_options=DEFAULT_RAW_BSON_OPTIONS)
         self._reading: Batcher[list[str], dict[str, Document]] = database.batcher(self._find_all)
-        self._comparing: Batcher[_Asked, bool] = database.batcher(self._are_unchanged)
+        self._comparing: Batcher[_Comparison, bool] = database.batcher(self._are_unchanged)
         self._looking: Batcher[str, bool] = database.batcher(self._are_running)
         self._listing: Batcher[list[Listed], None] = database.batcher(self._list_words)
         self._inserting: Batcher[list[RawBSONDocument], list[Problem]] = database.batcher(
@@ -183,13 +183,13 @@ class PostingWrites:
         self._new_runs.discard(mark.run_id)
         start = start_of_source(source_url)
         ids = [start + key for key, _ in known]
-        if await self._comparing.ask(_Asked(ids, [each for _, each in known], mark.run_id)):
+        if await self._comparing.ask(_Comparison(ids, [each for _, each in known], mark.run_id)):
             return {Verdict.UNCHANGED: len(known)}
         found = await self._reading.ask(ids)
         stored = {key: known_of(document) for key, document in found.items()}
         return judge_known(((stored.get(key), each) for key, each in known), mark)
 
-    async def _are_unchanged(self, asked: list[_Asked]) -> list[bool]:
+    async def _are_unchanged(self, asked: list[_Comparison]) -> list[bool]:
         """The usual answer, without reading them: a content hash covers what the key is made of,
         so that one of them is of one of the keys, and the server may just count. Where one posting
         is not as it was, all that were asked for with it have to be read."""

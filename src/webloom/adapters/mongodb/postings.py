@@ -4,30 +4,30 @@ from collections.abc import Sequence
 
 from webloom.adapters.mongodb.adopted_postings import AdoptedPostings
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import plain
 from webloom.adapters.mongodb.import_ledger import Entry, MongoRunLedger, Seen, Written
 from webloom.adapters.mongodb.open_postings import OpenPostings
 from webloom.adapters.mongodb.posting_codec import stored_posting
-from webloom.adapters.mongodb.posting_search import postings_page
+from webloom.adapters.mongodb.posting_search import MongoPostingSearch
 from webloom.adapters.mongodb.posting_writes import PostingWrites
 from webloom.domain.import_run import Counts, Failure, Mark, count
 from webloom.ports.import_runs import Claim
-from webloom.ports.postings import Batch, PostingFilter, PostingPage, StoredPosting
+from webloom.ports.postings import Batch, StoredPosting
 from webloom.stores.import_runs import StoredImportRuns
 from webloom.stores.postings import ledger_row
 
-# Batches come one by one. Those that set out together share each of the six commands that follow.
+# Batches arrive one by one. Those that start together share each of the six commands that follow.
 PACE = 0.025
 
 
-class MongoPostings:
+class MongoPostings(MongoPostingSearch):
     """The port `Postings`."""
 
     def __init__(
         self, database: MongoDatabase, ledger: MongoRunLedger, runs: StoredImportRuns
     ) -> None:
-        self._db = database
+        super().__init__(database)
         self._ledger = ledger
         self._runs = runs
         self._writes = PostingWrites(database, ledger)
@@ -52,9 +52,9 @@ class MongoPostings:
         return await self._write_row(Entry(batch.mark, counts, failures))
 
     async def _count_late(self, batch: Batch, seen: Seen) -> None:
-        """What a worker has stored that died while the run ended, and that was not counted. If
-        it is alive, its own row counts more and replaces this one. What it stores later is not
-        counted if it then dies before its row, when the message is gone."""
+        """Count what a worker stored before it died while the run ended. If it is alive, its own
+        row counts more and replaces this one. What it stores later stays uncounted if it then dies
+        before it writes its row, when the message is gone."""
         if seen.counts is None or seen.is_partial:
             made = await self._writes.made_by(batch.postings, batch.mark)
             if made:
@@ -87,7 +87,7 @@ class MongoPostings:
             if not await self._runs.is_held(claim):
                 await self._open.unmark(keys, mark)
             elif marked == await self._open.close(keys, mark, claim.run.run_id):
-                return  # else a producer that has lost its run has put its mark there instead
+                return  # otherwise a producer that has lost its run has put its mark there
 
     async def adopt(self, claim: Claim, *, is_shared: bool) -> int:
         return await self._adopted.adopt(claim, is_shared=is_shared)
@@ -96,11 +96,6 @@ class MongoPostings:
         with self._db.use():
             document = await self._db.jobs.find_one({"dedupeKey": plain(dedupe_key)})
         return None if document is None else stored_posting(document)
-
-    async def page(
-        self, chosen: PostingFilter, *, limit: int, cursor: str | None = None
-    ) -> PostingPage:
-        return await postings_page(self._db, chosen, limit, cursor)
 
     async def count(self) -> tuple[int, int]:
         return await self._open.count()

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional_writes import WRITE_ID, Plan, Writer
 from webloom.adapters.mongodb.conditional_writes import Codec as Codec
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import plain
 from webloom.adapters.mongodb.write_ids import Unanswered
 from webloom.domain.errors import StoreUnavailable, WebloomError

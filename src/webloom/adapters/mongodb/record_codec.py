@@ -1,7 +1,7 @@
 """Records as documents and back, without a database.
 
     {_id: hash of the URL, url, status, metadata: {...}, processing: {...}, additional_details,
-     created_at, updated_at,                               what the documents' readers know
+     created_at, updated_at,                               names that outsiders rely on
      host, shelf, words, place,                            what they are listed and searched by
      work: {version, token, request_id, background, lease, retry_due, touched, holder, finish}}
 
@@ -12,9 +12,11 @@ nothing has changed since it was read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import compress
 from operator import ne
+from typing import Any
 
 import msgspec
 
@@ -22,20 +24,19 @@ from webloom.adapters.mongodb.documents import (
     Document,
     as_written,
     plain,
-    plain_texts,
     plain_values,
 )
-from webloom.adapters.mongodb.words import words_of
 from webloom.domain.inventory import (
+    METADATA,
     Metadata,
     Processing,
-    Received,
     Record,
     Status,
     shelf_of,
     url_key,
 )
 from webloom.domain.request_state import RequestState
+from webloom.domain.search import words_of
 from webloom.parsing.web_url import host_of
 
 STATE_FIELDS = {"status": True, "processing": True, "work": True}
@@ -43,25 +44,19 @@ WITHOUT_SOURCE = {"metadata.page_source": False, "words": False}
 WITH_SOURCE = {"words": False}
 FIELDS, PROCESSING, WORK = "fields", "processing", "work"  # parts of a document
 
-_METADATA = ("status_code", "headers", "cookies", "page_source", "final_url")
 
-
-def response_fields(received: Received) -> Document:
+def response_fields(metadata: Metadata, details: Mapping[str, Any] | None) -> Document:
     """Whole values, never paths made of names that come from outside."""
     return {
-        "metadata": {
-            "status_code": received.status_code,
-            "headers": plain_texts(received.headers),
-            "cookies": plain_texts(received.cookies),
-            "page_source": received.page_source and plain(received.page_source),
-            "final_url": plain(received.final_url),
-        },
-        "additional_details": plain_values(msgspec.to_builtins(received.details, str_keys=True)),
+        "metadata": {name: plain_values(getattr(metadata, name)) for name in METADATA},
+        "additional_details": plain_values(msgspec.to_builtins(details, str_keys=True)),
     }
 
 
-def no_response() -> Document:
-    return {"metadata": dict.fromkeys(_METADATA), "additional_details": None}
+def _response_of(state: RequestState) -> Document:
+    if state.response is None:
+        return {"metadata": dict.fromkeys(METADATA), "additional_details": None}
+    return response_fields(state.response, state.response.details)
 
 
 def new_document(url: str, state: RequestState, *, created_at: datetime, place: int) -> Document:
@@ -69,7 +64,7 @@ def new_document(url: str, state: RequestState, *, created_at: datetime, place: 
         "_id": url_key(url),
         "url": url,
         "status": state.status.value,
-        **(no_response() if state.response is None else response_fields(state.response)),
+        **_response_of(state),
         "processing": {
             "retry_count": state.retry_count,
             "attempt_number": state.attempt_number,
@@ -102,13 +97,7 @@ def record_of(document: Document) -> Record:
     return Record(
         url=document["url"],
         status=Status(document["status"]),
-        metadata=Metadata(
-            status_code=metadata["status_code"],
-            headers=as_written(metadata["headers"]),
-            cookies=as_written(metadata["cookies"]),
-            page_source=metadata.get("page_source"),
-            final_url=metadata["final_url"],
-        ),
+        metadata=Metadata(**{name: as_written(metadata.get(name)) for name in METADATA}),
         processing=Processing(
             retry_count=processing["retry_count"],
             attempt_number=processing["attempt_number"],
@@ -179,8 +168,6 @@ def difference(before: RequestState, after: RequestState) -> Document:
         fields["updated_at"] = after.updated_at
     if after.touched is not None:
         parts[WORK]["touched"] = after.touched
-    if after.response is not None:
-        fields |= response_fields(after.response)
-    elif after.is_cleared:
-        fields |= no_response()
+    if after.response is not None or after.is_cleared:
+        fields |= _response_of(after)
     return parts

@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 from pymongo import WriteConcern
 
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional import Change, change_each
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, Places, plain
 from webloom.adapters.mongodb.indexes import Collection as MongoCollection
 from webloom.adapters.mongodb.insertion import insert_new

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.indexes import Collection
 from webloom.ports.revisions import Changing
 

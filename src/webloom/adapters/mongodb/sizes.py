@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.ports.room import CollectionSize, DatabaseSize
 
 

@@ -1,25 +1,34 @@
-"""What databases of earlier versions lack. Repeatable, and cheap once it is done."""
+"""Adds what databases of earlier versions lack. Repeatable, and cheap once it is done."""
 
 from __future__ import annotations
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from collections import abc
+
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.list_upkeep import make_searchable
 from webloom.adapters.mongodb.watch_codec import METRICS
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
+from webloom.domain.pipeline import Pipeline
 from webloom.domain.watch import EVENTS, RunStatus
 
 CHUNK = 500  # runs that are read together
 
 
-async def upgrade(database: MongoDatabase) -> None:
-    await note_what_is_untold(database.change_logs, database.job_runs, database.notices)
-    await key_change_logs(database.change_logs)
-    await count_earlier_runs(database)
+async def upgrade(
+    database: MongoDatabase, pipelines: abc.Collection[Pipeline] = tuple(Pipeline)
+) -> None:
+    if Pipeline.WATCH in pipelines:
+        await mark_pending_alerts(database.change_logs, database.job_runs, database.notices)
+        await key_change_logs(database.change_logs)
+        await count_earlier_runs(database)
+    await make_searchable(database)
 
 
 async def key_change_logs(logs: Collection) -> None:
-    """Of those of a page that have one timestamp, all but the first are known by their key, too."""
+    """Of change logs of a page that share a timestamp, all but the first are also identified by
+    their key."""
     grouped = await logs.aggregate(
         [
             {"$match": {"keyed": {"$exists": False}}},
@@ -34,8 +43,8 @@ async def key_change_logs(logs: Collection) -> None:
         await logs.update_many({"_id": {"$in": each["logs"][1:]}}, {"$set": {"keyed": True}})
 
 
-async def note_what_is_untold(logs: Collection, runs: Collection, notices: Collection) -> None:
-    """Alerts of runs in progress are still to be told; those of notices that wait are told."""
+async def mark_pending_alerts(logs: Collection, runs: Collection, notices: Collection) -> None:
+    """Alerts of runs in progress are pending; those that a pending notification reports are not."""
     running = await runs.distinct("_id", {"status": "in_progress"})
     with_alerts: Document = {"untold": {"$exists": False}, "alerts.0": {"$exists": True}}
     waiting = {"isOpen": True, "dueAt": {"$exists": True}, "batch": {"$exists": False}}

@@ -3,7 +3,8 @@
     watches   {_id, jobId, name, urls, schedule: {everyMinutes, cron, timeZone}, enabled, selection,
                thresholds, targets, createdAt, updatedAt, nextRunAt, activeRunId, lastRunId,
                lastStatus, lastRunAt, failures, activeRun, pagesProcessed, changesDetected,
-               priceChangesDetected, external, acceptsEvents, writeId}
+               priceChangesDetected, external, acceptsEvents, tags, tagKeys, search, searchedAt,
+               writeId}
 
 `activeRunId` names the active run. `activeRun` is the document that this run began with: a
 process that finds the run missing inserts it from there.
@@ -22,8 +23,9 @@ from bson.int64 import Int64
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.fields import document_of, value_of
 from webloom.adapters.mongodb.page_codec import decimal_of
+from webloom.adapters.mongodb.sorted_list import derived
+from webloom.adapters.mongodb.values import document_of, value_of
 from webloom.adapters.mongodb.watch_run_codec import run_document
 from webloom.domain.watch import Begun, Metrics, RunStatus, Watch, WatchConfig
 from webloom.domain.watch_run import new_run
@@ -35,7 +37,8 @@ GUARDS = (
 )
 FIELDS = (
     *("name", "urls", "schedule", "enabled", "selection", "thresholds", "targets"),
-    *("acceptsEvents", "external", "createdAt", "activeRun", *GUARDS),
+    *("acceptsEvents", "tags", "tagKeys", "search", "searchedAt"),
+    *("external", "createdAt", "activeRun", *GUARDS),
 )
 
 
@@ -87,6 +90,7 @@ def watch_document(watch: Watch) -> Document:
     return {
         "jobId": plain(watch.watch_id),
         **document_of(watch.config),
+        **derived(watch.config, watch.updated_at),
         **document_of(watch, without=_APART),
         **metrics_fields(watch.metrics),
         "external": watch.is_external or None,

@@ -12,39 +12,36 @@ as it was read, or at first without reading it, if it is not there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
 from pymongo import UpdateOne
 
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.page_writes import bulk
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.adapters.mongodb.watch_metrics import WatchMetrics
 from webloom.adapters.mongodb.watch_run_codec import made, run_document, run_state_of
 from webloom.domain.errors import WebloomError
-from webloom.domain.page_check import Checked
-from webloom.domain.storage_event import StorageEvent
-from webloom.domain.watch import (
-    EVENTS,
-    MOST_FAILURES,
-    Outcome,
-    PageFailure,
-    RunHead,
-    RunStatus,
-    Tally,
-    is_counted,
+from webloom.domain.page_check import OUTCOMES, Checked
+from webloom.domain.storage_event import StorageEvent, page_in_run
+from webloom.domain.watch import MOST_FAILURES, Outcome, PageFailure, RunHead, RunStatus, Tally
+from webloom.domain.watch_run import (
+    Counted,
+    Entry,
+    PageOutcome,
+    counting,
+    entered,
+    ledger_kept,
+    with_counts,
 )
-from webloom.domain.watch_run import NOT_READ, Counted, PageOutcome, merged, with_counts
 
-KEPT = timedelta(days=2)  # longer than a run, or a message that waits, may take
 IN_PROGRESS = {"status": RunStatus.IN_PROGRESS.value}
 
 # A code is twice the place of the outcome, and one more with a change of price.
-_OUTCOMES = (None, Outcome.FAILED, Outcome.UNCHANGED, Outcome.CHANGED)
+_OUTCOMES = (None, *OUTCOMES)
 _COUNTERS = {  # in the ledger -> of a run
     "processed": "pagesProcessed",
     "failed": "pagesFailed",
@@ -67,15 +64,9 @@ class Row(NamedTuple):
         return f"{self.run_id}#{self.key[:2]}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sums:
-    tally: Tally = _NONE
-    failures: list[PageFailure] = field(default_factory=list)
-
-
-def page_in_run(url: str) -> str:
-    """The key under which a run counts a page."""
-    return StorageEvent(job_id="", url=url, snapshot_hash="", ts=0, run_id="any").counted_as
+class Sums(NamedTuple):
+    tally: Tally
+    failures: list[PageFailure]
 
 
 class WatchLedger:
@@ -83,7 +74,7 @@ class WatchLedger:
         self._db = database
         self._ledger = database.watch_ledger
         self._runs = database.job_runs
-        self._keep = max(KEPT, keep_runs)  # a run of events not shorter than its ledger
+        self._keep = ledger_kept(keep_runs)
         self._metrics = WatchMetrics(database)
         self._heads: Batcher[str, RunHead | None] = database.batcher(self._read_heads)
         self._append: Batcher[Row, None] = database.batcher(self._append_all)
@@ -100,41 +91,23 @@ class WatchLedger:
 
     # Counting
 
-    async def count_check(self, checked: Checked) -> None:
+    async def count(self, seen: StorageEvent | Checked) -> None:
         """The run, and the watch of a run of events, have counted it when this returns."""
-        job_id, run_id = plain(checked.job_id), plain(checked.run_id)
-        head = await self._heads.ask(run_id)
-        if head is None or not is_counted(job_id, head, is_event=False):
+        watch_id = plain(seen.watch_id)
+        head = None if seen.run_id is None else await self._heads.ask(plain(seen.run_id))
+        page = counting(watch_id, seen, head)
+        if page is None:
             return
-        failure = None
-        if checked.outcome is Outcome.FAILED:
-            reason = checked.error or NOT_READ
-            failure = PageFailure(url=plain(checked.url), reason=plain(reason))
-        outcome = PageOutcome(checked.outcome)
-        await self._append.ask(Row(run_id, page_in_run(checked.url), outcome, failure))
-        await self._count(job_id, run_id, head, None)
-
-    async def count_event(self, event: StorageEvent) -> None:
-        """As `count_check`."""
-        job_id, run_id = plain(event.job_id), plain(event.counting_run)
-        head = None if event.run_id is None else await self._heads.ask(run_id)
-        if head is not None and head.watch_id != job_id:
-            await self.count_event(event.without_run)
-        elif is_counted(job_id, head, is_event=True):
-            await self._append.ask(Row(run_id, event.counted_as, PageOutcome.of_event(event)))
-            await self._count(job_id, run_id, head, event)
-
-    async def _count(
-        self, job_id: str, run_id: str, head: RunHead | None, event: StorageEvent | None
-    ) -> None:
-        if head is not None and head.trigger != EVENTS:
+        run_id, failure = plain(page.run_id), None
+        if page.error is not None:
+            failure = PageFailure(url=plain(seen.url), reason=plain(page.error))
+        await self._append.ask(Row(run_id, page.key, page.outcome, failure))
+        if not page.is_of_events:
             await self._refresh.ask(run_id)
             return
-        counted = Counted(
-            event and event.without_content, await self._summing.ask(run_id), self._keep
-        )
+        counted = Counted(page.event, await self._summing.ask(run_id), self._keep)
         await self._event_runs.change(with_counts, [(run_id, counted)])
-        await self._metrics.add_up.ask((job_id, run_id))
+        await self._metrics.add_up.ask((watch_id, run_id))
 
     async def _read_heads(self, run_ids: list[str]) -> Sequence[RunHead | WebloomError | None]:
         fields = {"jobId": True, "trigger": True, "status": True}
@@ -147,19 +120,17 @@ class WatchLedger:
         return [heads.get(run_id) for run_id in run_ids]
 
     async def _refresh_all(self, run_ids: list[str]) -> Sequence[WebloomError | None]:
-        """Runs of ours in progress, which many processes count for. Their counters only grow, but
-        for that of failures: a late writer with an older sum changes nothing. All are counted once
-        more when the run ends."""
-        now = self._db.wall()
+        """Runs of ours in progress, which many processes count for. Their counters only grow,
+        except that of failures: a late writer with an older sum changes nothing. All are counted
+        once more when the run ends."""
+        now = self._db.wall()  # as `WatchRun.duration`:
         lasted = {"$toLong": {"$max": [0, {"$subtract": [now, "$startedAt"]}]}}
         updates = []
         with self._db.use():
-            for run_id, sums in (await self._sums(run_ids)).items():
-                fields: Document = {
-                    name: {"$max": [f"${name}", sums[counter]]}
-                    for counter, name in _COUNTERS.items()
-                }
-                fields |= {"pagesFailed": sums["failed"], "updatedAt": now, "lastRunAt": now}
+            for run_id, tally in (await self._sums(run_ids)).items():
+                counts = zip(_COUNTERS.values(), tally.values, strict=True)
+                fields: Document = {name: {"$max": [f"${name}", count]} for name, count in counts}
+                fields |= {"pagesFailed": tally.failed, "updatedAt": now, "lastRunAt": now}
                 updates.append(
                     UpdateOne(
                         IN_PROGRESS | {"_id": run_id}, [{"$set": fields | {"runDuration": lasted}}]
@@ -171,19 +142,18 @@ class WatchLedger:
     # Rows
 
     async def _append_all(self, rows: list[Row]) -> Sequence[WebloomError | None]:
-        known: dict[Row, PageOutcome] = {}
-        count = len(rows)
+        waiting, known = rows, dict[Row, PageOutcome]()
         with self._db.use():
-            while rows:
-                failed = await bulk(
-                    self._ledger, [self._merge(row, known.get(row)) for row in rows]
-                )
-                rows = [rows[index] for index in failed]
-                known = await self._known(rows) if rows else {}
-                rows = [
-                    row for row in rows if merged(known.get(row), row.outcome) != known.get(row)
+            while waiting:
+                changes = [
+                    (row, self._change(row, known.get(row), entry))
+                    for row in waiting
+                    if (entry := entered(known.get(row), row.outcome, row.failure)) is not None
                 ]
-        return [None] * count
+                failed = await bulk(self._ledger, [change for _, change in changes])
+                waiting = [changes[index][0] for index in failed]
+                known = await self._known(waiting) if waiting else {}
+        return [None] * len(rows)
 
     async def _known(self, rows: list[Row]) -> dict[Row, PageOutcome]:
         wanted = {"_id": {"$in": [row.bucket for row in rows]}}
@@ -196,29 +166,22 @@ class WatchLedger:
             if (code := seen.get(row.bucket, {}).get(row.key)) is not None
         }
 
-    def _merge(self, row: Row, known: PageOutcome | None) -> UpdateOne:
+    def _change(self, row: Row, known: PageOutcome | None, entry: Entry) -> UpdateOne:
         """Fails with a duplicate key unless the row is as it is known."""
-        new = merged(known, row.outcome)
-        added = new.tally if known is None else new.tally.minus(known.tally)
         place, failure = f"seen.{row.key}", f"failures.{row.key}"
         update: Document = {
             "$set": {
-                place: _code_of(new),
+                place: _code_of(entry.outcome),
                 "run": row.run_id,
                 "expireAt": self._db.server_time() + self._keep,
             },
-            "$inc": dict(
-                zip(
-                    _COUNTERS,
-                    (added.processed, added.failed, added.changes, added.price_changes),
-                    strict=True,
-                )
-            ),
+            "$inc": dict(zip(_COUNTERS, entry.added.values, strict=True)),
         }
-        if new.outcome is not Outcome.FAILED:
+        if entry.failure is not None:
+            shown = {"url": entry.failure.url, "reason": entry.failure.reason}
+            update["$set"][failure] = shown
+        elif known is not None:
             update["$unset"] = {failure: ""}
-        elif row.failure is not None:
-            update["$set"][failure] = {"url": row.failure.url, "reason": row.failure.reason}
         before = {"$exists": False} if known is None else _code_of(known)
         return UpdateOne({"_id": row.bucket, place: before}, update, upsert=True)
 
@@ -229,13 +192,12 @@ class WatchLedger:
         counted = await self._sums([plain(run_id) for run_id in run_ids])
         sums = {}
         for run_id in run_ids:
-            numbers = counted.get(plain(run_id))
-            sums[run_id] = Sums() if numbers is None else await self._with_failures(run_id, numbers)
+            sums[run_id] = await self._with_failures(run_id, counted.get(plain(run_id), _NONE))
         return sums
 
-    async def _with_failures(self, run_id: str, counted: Document) -> Sums:
+    async def _with_failures(self, run_id: str, tally: Tally) -> Sums:
         failures: list[PageFailure] = []
-        if counted["failed"]:
+        if tally.failed:
             async for row in self._ledger.find(
                 {"run": plain(run_id), "failed": {"$gt": 0}}, {"failures": True}
             ):
@@ -243,20 +205,21 @@ class WatchLedger:
                 if len(failures) >= MOST_FAILURES:
                     break
         failures = sorted(failures[:MOST_FAILURES], key=lambda each: each.url)
-        return Sums(tally=tally_of(counted), failures=failures)
+        return Sums(tally=tally, failures=failures)
 
     async def _tallies(self, run_ids: list[str]) -> Sequence[Tally | WebloomError]:
         with self._db.use():
             sums = await self._sums(run_ids)
-        return [tally_of(sums[each]) if each in sums else _NONE for each in run_ids]
+        return [sums.get(each, _NONE) for each in run_ids]
 
-    async def _sums(self, run_ids: Sequence[str]) -> dict[str, Document]:
+    async def _sums(self, run_ids: Sequence[str]) -> dict[str, Tally]:
         totals = {name: {"$sum": f"${name}"} for name in _COUNTERS}
         wanted = {"run": {"$in": list(set(run_ids))}}
         grouped = await self._ledger.aggregate(
             [{"$match": wanted}, {"$group": {"_id": "$run", **totals}}]
         )
-        return {each["_id"]: each for each in await grouped.to_list()}
+        documents = await grouped.to_list()
+        return {each["_id"]: Tally.of(each[name] for name in _COUNTERS) for each in documents}
 
     # What a run is to check. To be called within `use`
 
@@ -272,11 +235,11 @@ class WatchLedger:
         fields = dict.fromkeys(("urls", "seen", *_COUNTERS), True)
         rows = await self._ledger.find({"run": plain(run_id)}, fields).to_list()
         seen = {key for row in rows for key in row.get("seen", ())}
-        totals = {name: sum(row.get(name, 0) for row in rows) for name in _COUNTERS}
+        tally = Tally.of(sum(row.get(name, 0) for row in rows) for name in _COUNTERS)
         unchecked = [
             url for row in rows for url in row.get("urls", ()) if page_in_run(url) not in seen
         ]
-        return await self._with_failures(run_id, totals), unchecked
+        return await self._with_failures(run_id, tally), unchecked
 
     async def has_seen(self, run_id: str, url: str) -> bool:
         row = Row(plain(run_id), page_in_run(url), PageOutcome(Outcome.UNCHANGED))
@@ -296,15 +259,6 @@ def _outcome_of(code: int) -> PageOutcome:
 def failures_of(row: Document) -> list[PageFailure]:
     found = row.get("failures", {}).values()
     return [PageFailure(url=each["url"], reason=each["reason"]) for each in found]
-
-
-def tally_of(counted: Document) -> Tally:
-    return Tally(
-        processed=counted["processed"],
-        failed=counted["failed"],
-        changes=counted["changes"],
-        price_changes=counted["priceChanges"],
-    )
 
 
 def _urls_of(run_id: str) -> str:

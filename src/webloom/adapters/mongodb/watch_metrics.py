@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from pymongo import UpdateOne
 
 from webloom.adapters.mongodb.batching import Batcher
-from webloom.adapters.mongodb.client import MongoDatabase
 from webloom.adapters.mongodb.conditional_writes import Codec, Plan, Writer
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
 from webloom.adapters.mongodb.watch_codec import METRICS, watch_document
 from webloom.domain.errors import WebloomError
@@ -76,8 +76,8 @@ def _encode(counted: _Counted) -> Document:
     return fields
 
 
-def _external(job_id: str, now: datetime) -> _Counted:
-    return _Counted(now, _NOTHING, {}, None, None, True, external_watch(job_id, now, Metrics()))
+def _external(watch_id: str, now: datetime) -> _Counted:
+    return _Counted(now, _NOTHING, {}, None, None, True, external_watch(watch_id, now, Metrics()))
 
 
 def _with_run(counted: _Counted, run: Document) -> _Counted:
@@ -120,9 +120,9 @@ class WatchMetrics:
                 fields=("createdAt", "external", "openCounts"),
             )
         )
-        # Items are pairs of a job and a run of its events. The metrics of the watch are brought up
-        # to what the run has counted. A job without a watch gets an external one, which contains
-        # all runs that are kept.
+        # Items are pairs of a watch's id and a run of its events. The metrics of the watch are
+        # brought up to what the run has counted. An id without a watch gets an external one, which
+        # contains all runs that are kept.
         self.add_up: Batcher[tuple[str, str], None] = database.batcher(self._add_up)
 
     async def _add_up(self, items: list[tuple[str, str]]) -> Sequence[WebloomError | None]:
@@ -131,12 +131,13 @@ class WatchMetrics:
         return [None] * len(items)
 
     async def add_all(self, items: Sequence[tuple[str, str]]) -> None:
-        while not await self._is_added({job for job, _ in items}, [run for _, run in items]):
+        watch_ids, run_ids = {watch_id for watch_id, _ in items}, [run for _, run in items]
+        while not await self._is_added(watch_ids, run_ids):
             pass
 
-    async def _is_added(self, jobs: set[str], run_ids: list[str]) -> bool:
+    async def _is_added(self, watch_ids: set[str], run_ids: list[str]) -> bool:
         """False: another process was faster."""
-        plans = await self._writer.plans(jobs)
+        plans = await self._writer.plans(watch_ids)
         wanted: list[Document] = [{"_id": {"$in": list(set(run_ids))}}]
         if missing := [plan for plan in plans.values() if plan.before is None]:
             wanted.append({"jobId": {"$in": [plan.key for plan in missing]}})

@@ -16,7 +16,7 @@ from datetime import timedelta
 from bson.objectid import ObjectId
 
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.fields import document_of, value_of
+from webloom.adapters.mongodb.values import document_of, value_of
 from webloom.domain.watch import EVENTS, PageFailure, RunStatus, Tally, WatchRun
 from webloom.domain.watch_run import NextRun, RunState
 
@@ -55,25 +55,22 @@ def run_state_of(document: Document) -> RunState:
 
 
 def _tally_of(document: Document) -> Tally:
-    processed, failed, changes, price_changes = (document[name] for name in _COUNTERS)
-    return Tally(processed=processed, failed=failed, changes=changes, price_changes=price_changes)
+    return Tally.of(document[name] for name in _COUNTERS)
 
 
 def tally_fields(tally: Tally) -> Document:
-    values = (tally.processed, tally.failed, tally.changes, tally.price_changes)
-    return dict(zip(_COUNTERS, values, strict=True))
+    return dict(zip(_COUNTERS, tally.values, strict=True))
 
 
 def run_document(state: RunState) -> Document:
     """Without its _id and `made`."""
     run = state.run
-    last = state.last_event_at or run.finished_at or run.updated_at
     document: Document = {
         "jobId": plain(run.watch_id),
         "runId": plain(run.run_id),
         **document_of(run, without=_APART),
         **tally_fields(run.tally),
-        "runDuration": (last - run.started_at) // _MILLISECOND,
+        "runDuration": run.duration // _MILLISECOND,
         "lastRunAt": run.updated_at,
         "publishedAt": state.published_at,
     }

@@ -1,28 +1,34 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pymongo import ASCENDING
 
-from webloom.adapters.mongodb.client import MongoDatabase
-from webloom.adapters.mongodb.cursors import moment, object_id
+from webloom.adapters.mongodb.cursors import LatestFirst
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.indexes import RUNS_LATEST_FIRST
+from webloom.adapters.mongodb.index_scan import (
+    ScanPlan,
+    count_index,
+    scan_index,
+)
+from webloom.adapters.mongodb.indexes import RUNS_BY_STATUS, RUNS_LATEST_FIRST, RUNS_OF_WATCH
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments, MongoPairs
 from webloom.adapters.mongodb.watch_codec import FIELDS, GUARDS, watch_document, watch_of
 from webloom.adapters.mongodb.watch_ledger import IN_PROGRESS, WatchLedger
 from webloom.adapters.mongodb.watch_run_codec import made, run_document, run_of, run_state_of
+from webloom.domain.listing import MOST_SCANNED, Count
 from webloom.domain.retention import Retention
-from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import EVENTS, Watch, WatchRun
 from webloom.domain.watch_run import RunState
-from webloom.ports.watch_runs import RunFilter
-from webloom.stores.cursors import page_of, values_of
+from webloom.ports.watch_run_listing import RunFilter
+from webloom.stores.cursors import cursor_of
 from webloom.stores.watch_runs import FoundRun, StoredWatchRuns
 
-CLOSED_AT_ONCE = 200  # idle runs
+_LISTING = LatestFirst("startedAt", "made")
+_LOOKED_AT = {"status": True, "startedAt": True, "made": True}
 _OLDEST_FIRST = [("startedAt", ASCENDING), ("made", ASCENDING)]
 
 
@@ -75,14 +81,13 @@ def _counted_state_of(document: Document) -> RunState:
 
 class MongoWatchRuns(StoredWatchRuns):
     def __init__(self, database: MongoDatabase, *, retention: Retention) -> None:
-        keep = timedelta(days=retention.job_runs)
-        ledger = WatchLedger(database, keep)
+        ledger = WatchLedger(database, retention.kept_runs)
         watches, runs = watch_codec(database), RunCodec(database, ledger)
         super().__init__(
             MongoDocuments(database, runs),
             MongoPairs(database, watches, runs),
             MongoPairs(database, CountedRunCodec(database, ledger), watches),
-            keep=keep,
+            keep=retention.kept_runs,
         )
         self._db = database
         self._ledger = ledger
@@ -96,6 +101,13 @@ class MongoWatchRuns(StoredWatchRuns):
                 document["sums"] = (await self._ledger.sums([run_id]))[run_id]
         return _counted_state_of(document).run
 
+    async def first_failures(self, run_ids: Collection[str]) -> Mapping[str, str]:
+        wanted = {"_id": {"$in": [plain(each) for each in run_ids]}}
+        with self._db.use():
+            found = self._db.job_runs.find(wanted, {"failures": {"$slice": 1}})
+            runs = [run_of(each) for each in await found.to_list()]
+        return {run.run_id: run.failures[0].reason for run in runs if run.failures}
+
     async def unchecked(self, run_id: str) -> list[str]:
         with self._db.use():
             return (await self._ledger.counted(run_id))[1]
@@ -108,25 +120,43 @@ class MongoWatchRuns(StoredWatchRuns):
             return not await self._ledger.has_seen(run_id, url)
 
     async def runs(
-        self, chosen: RunFilter, *, limit: int, cursor: str | None = None
+        self,
+        chosen: RunFilter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        oldest_first: bool = False,
     ) -> tuple[list[WatchRun], str | None]:
-        wanted: Document = {}
-        if chosen.watch_id is not None:
-            wanted["jobId"] = plain(chosen.watch_id)
-        if chosen.status is not None:
-            wanted["status"] = chosen.status.value
+        within: Document = {}
         if cursor is not None:
-            started, key = values_of(cursor, int, str)
-            at = moment(started, cursor)
-            wanted["startedAt"] = {"$lte": at}
-            wanted["$or"] = [{"startedAt": {"$lt": at}}, {"made": {"$lt": object_id(key, cursor)}}]
+            within = _LISTING.behind(cursor, oldest_first=oldest_first)
         with self._db.use():
-            found = self._db.job_runs.find(wanted, sort=RUNS_LATEST_FIRST, limit=limit + 1)
-            documents = await found.to_list()
-        shown, following = page_of(
-            documents, limit, lambda each: (milliseconds_of(each["startedAt"]), str(each["made"]))
-        )
-        return [run_of(each) for each in shown], following
+            documents, last = await scan_index(
+                self._db.job_runs,
+                _plan(chosen),
+                bounds=within,
+                order=RUNS_LATEST_FIRST,
+                oldest_first=oldest_first,
+                limit=limit,
+                most_scanned=MOST_SCANNED,
+                filter_fields=_LOOKED_AT,
+                shown=None,
+            )
+        following = None
+        if last is not None:
+            following = cursor_of(*_LISTING.place(last), oldest_first=oldest_first)
+        return [run_of(each) for each in documents], following
+
+    async def count_chosen(self, chosen: RunFilter, *, most: int) -> Count:
+        with self._db.use():
+            return await count_index(
+                self._db.job_runs,
+                _plan(chosen),
+                bounds={},
+                order=RUNS_LATEST_FIRST,
+                filter_fields=_LOOKED_AT,
+                most=most,
+            )
 
     async def _watches_to_repair(self) -> Sequence[str]:
         has_run = {"activeRunId": {"$type": "string"}}
@@ -151,8 +181,21 @@ class MongoWatchRuns(StoredWatchRuns):
             for run in found
         ]
 
-    async def _idle_runs(self, idle_since: datetime) -> Sequence[tuple[str, str]]:
+    async def _idle_runs(self, idle_since: datetime, limit: int) -> Sequence[tuple[str, str]]:
         idle = IN_PROGRESS | {"trigger": EVENTS, "updatedAt": {"$lte": idle_since}}
         with self._db.use():
-            found = self._db.job_runs.find(idle, {"jobId": True}, limit=CLOSED_AT_ONCE)
+            found = self._db.job_runs.find(idle, {"jobId": True}, limit=limit)
             return [(run["jobId"], run["_id"]) for run in await found.to_list()]
+
+
+def _plan(chosen: RunFilter) -> ScanPlan:
+    status = None if chosen.status is None else chosen.status.value
+    if chosen.watch_id is not None:
+        return ScanPlan(
+            index=RUNS_OF_WATCH,
+            found={"jobId": plain(chosen.watch_id)},
+            accepts=None if status is None else lambda run: run["status"] == status,
+        )
+    if status is not None:
+        return ScanPlan(index=RUNS_BY_STATUS, found={"status": status}, accepts=None)
+    return ScanPlan(index=RUNS_LATEST_FIRST, found={}, accepts=None)

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pymongo import ASCENDING
 
-from webloom.adapters.mongodb.client import MongoDatabase
+from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import WATCHES_COUNTED
 from webloom.adapters.mongodb.page_codec import place_at, validator_fields
 from webloom.adapters.mongodb.primitives import MongoDocuments, MongoPairs
+from webloom.adapters.mongodb.sorted_list import SortedList
 from webloom.adapters.mongodb.watch_codec import FIELDS, watch_of
 from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.adapters.mongodb.watch_runs import CountedRunCodec, watch_codec
@@ -17,10 +18,8 @@ from webloom.domain.retention import Retention
 from webloom.domain.storage_event import milliseconds_of
 from webloom.domain.watch import Watch
 from webloom.ports.watches import WatchCounts
-from webloom.stores.cursors import page_of, values_of
 from webloom.stores.watches import StoredWatches
 
-_BY_NAME = [("name", ASCENDING), ("_id", ASCENDING)]
 _COUNTS: Document = {
     "all": {"$sum": 1},
     "enabled": {"$sum": {"$cond": ["$enabled", 1, 0]}},
@@ -31,11 +30,13 @@ _COUNTS: Document = {
 
 class MongoWatches(StoredWatches):
     def __init__(self, database: MongoDatabase, *, retention: Retention) -> None:
-        keep = timedelta(days=retention.job_runs)
         codec = watch_codec(database)
-        runs = CountedRunCodec(database, WatchLedger(database, keep))
+        runs = CountedRunCodec(database, WatchLedger(database, retention.kept_runs))
         super().__init__(
-            MongoDocuments(database, codec), MongoPairs(database, codec, runs), keep=keep
+            MongoDocuments(database, codec),
+            MongoPairs(database, codec, runs),
+            SortedList(database, database.watches, FIELDS, watch_of),
+            keep=retention.kept_runs,
         )
         self._db = database
 
@@ -46,18 +47,6 @@ class MongoWatches(StoredWatches):
                 {"jobId": plain(watch_id)},
                 {"$set": validator_fields(Validators()) | {"places.validators": now}},
             )
-
-    async def watches(
-        self, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[Watch], str | None]:
-        wanted: Document = {}
-        if cursor is not None:
-            name, key = values_of(cursor, str, str)
-            behind = [{"name": {"$gt": name}}, {"_id": {"$gt": key}}]
-            wanted = {"name": {"$gte": name}, "$or": behind}
-        found = await self._find(wanted, _BY_NAME, limit + 1)
-        shown, following = page_of(found, limit, lambda each: (each.config.name, each.watch_id))
-        return list(shown), following
 
     async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
         # And not by _id: 100,000 that are due at one moment would all be sorted.

@@ -21,7 +21,7 @@ class WriteIds:
 
 
 class Unanswered(Generic[What]):
-    """WriteIds of writes whose answer was lost, with what they were for; the oldest give way."""
+    """Ids of writes whose answer was lost, with their purpose; the oldest are dropped."""
 
     def __init__(self) -> None:
         self._writes: dict[str, What] = {}

@@ -49,7 +49,7 @@ class AppriseNotifier:
             refusal = Refusal(reason=each.reason, detail=each.detail)
             # The target is a secret, and may be a host name.
             self._refusals.note(refusal, host="(Apprise)", address=each.address, port=each.port)
-        if result.exhausted:
+        if result.exhausted is not None:
             raise ResourcesExhausted(result.exhausted)
         if not result.sent:
             raise NotSent(reason=result.reason, retryable=result.retryable)

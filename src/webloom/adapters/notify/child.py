@@ -16,12 +16,12 @@ import msgspec
 from apprise import Apprise, NotifyFormat, OverflowMode
 
 from webloom.adapters.notify.confinement import Confinement
-from webloom.adapters.notify.frames import RETRYABLE_STATUSES, Order, Refused, Result
+from webloom.adapters.notify.frames import Order, Refused, Result, is_retryable
 from webloom.adapters.notify.services import SCHEMES, ports_of, service_of
 from webloom.adapters.resources import require_descriptors
 from webloom.adapters.sandbox.child import run
 from webloom.domain.errors import ResourcesExhausted
-from webloom.domain.network_policy import SETTING, NetworkPolicy
+from webloom.domain.network_policy import NetworkPolicy, operator_can_allow
 from webloom.parsing.target_url import scheme_of
 
 _DESCRIPTORS = 8  # for one connection: a DNS lookup, certificates, the socket
@@ -29,7 +29,7 @@ _MARGIN = 50  # characters that a service adds to a message
 _REST = "and more"
 _ELSEWHERE = (
     "its name leads to an address or port that Webloom does not connect to; the log says which and "
-    f"why, and whether {SETTING} can allow it"
+    f"why, and whether {operator_can_allow('it')}"
 )
 _STATUS = re.compile(r"error=([1-5][0-9][0-9])\b")
 
@@ -136,14 +136,14 @@ def _failure(name: str, status: int | None, refusal: str | None) -> Result:
         return Result(
             sent=False,
             reason=f"{name} answered {status}",
-            retryable=status in RETRYABLE_STATUSES or status >= 500,
+            retryable=is_retryable(status),
         )
     if refusal is not None:
         return Result(sent=False, reason=f"{name} is not used: {refusal}")
     try:  # Apprise does not report what it could not open
         require_descriptors(_DESCRIPTORS)
-    except ResourcesExhausted as exhausted:
-        return Result(sent=False, exhausted=str(exhausted))
+    except ResourcesExhausted as error:
+        return Result(sent=False, exhausted=error.exhausted)
     return Result(
         sent=False,
         reason=f"{name} could not be reached, or did not take the message",

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from webloom.domain import retry
+from webloom.domain.errors import Exhausted
 from webloom.domain.network_policy import RefusalReason
 
-RETRYABLE_STATUSES = frozenset({408, 425, 429})  # and 500 to 599
+
+def is_retryable(status: int) -> bool:
+    """A message may also come too slowly (408) or too early (425)."""
+    return status in (408, 425) or retry.is_retryable(status)
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,4 +37,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     retryable: bool = False
     refused: list[Refused] = []
-    exhausted: str = ""  # the resource that was missing: nothing was sent
+    exhausted: Exhausted | None = None  # what was missing, so that nothing was sent

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Self
-
-from aiohttp.abc import AbstractResolver
 
 from webloom.adapters.notify import apprise_process, webhook
 from webloom.adapters.notify.apprise_process import AppriseNotifier
@@ -26,12 +23,8 @@ class TargetNotifier:
         *,
         policy: NetworkPolicy,
         refusals: RefusalLog | None = None,  # default: one of its own
-        resolver: AbstractResolver | None = None,  # of webhooks; closed with the notifier
-        ssl_context: ssl.SSLContext | None = None,  # of webhooks; default: the system's
     ) -> None:
-        self._webhooks = WebhookNotifier(
-            policy=policy, refusals=refusals, resolver=resolver, ssl_context=ssl_context
-        )
+        self._webhooks = WebhookNotifier(policy=policy, refusals=refusals)
         self._apprise = AppriseNotifier(policy=policy, refusals=refusals)
 
     async def __aenter__(self) -> Self:

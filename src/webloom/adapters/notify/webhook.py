@@ -10,20 +10,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import ssl
-from typing import Self
+from typing import Self, Unpack
 
 import msgspec
 from aiohttp import ClientResponse, ClientSSLError
-from aiohttp.abc import AbstractResolver
 
-from webloom.adapters.http.client import ClientLimits, GatedClient
+from webloom.adapters.http.client import ClientLimits, ClientOptions, GatedClient
 from webloom.adapters.http.failures import explain
 from webloom.adapters.http.headers import seconds_to_wait
-from webloom.adapters.notify.frames import RETRYABLE_STATUSES
-from webloom.adapters.refusal_log import RefusalLog
+from webloom.adapters.notify.frames import is_retryable
 from webloom.domain.errors import FetchFailed, NotSent, ResourcesExhausted
-from webloom.domain.network_policy import NetworkPolicy
 from webloom.domain.watch import Target
 from webloom.parsing.web_url import normalise
 from webloom.ports.notifier import NotificationMessage
@@ -35,24 +31,11 @@ _json = msgspec.json.Encoder(decimal_format="number")
 
 class WebhookNotifier:
     def __init__(
-        self,
-        *,
-        policy: NetworkPolicy,
-        total_seconds: float = TOTAL_SECONDS,
-        refusals: RefusalLog | None = None,  # default: one of its own
-        resolver: AbstractResolver | None = None,  # closed with the notifier
-        ssl_context: ssl.SSLContext | None = None,  # default: the system's certificates
+        self, *, total_seconds: float = TOTAL_SECONDS, **options: Unpack[ClientOptions]
     ) -> None:
         self._total_seconds = total_seconds
-        self._client = GatedClient(
-            ClientResponse,
-            policy=policy,
-            refusals=refusals,
-            accept="*/*",
-            limits=ClientLimits(connections=AT_ONCE, max_redirects=0),
-            resolver=resolver,
-            ssl_context=ssl_context,
-        )
+        limits = ClientLimits(connections=AT_ONCE, max_redirects=0)
+        self._client = GatedClient(ClientResponse, accept="*/*", limits=limits, **options)
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -106,6 +89,6 @@ def _refusal(status: int, retry_after: str | None) -> NotSent:
         reason += "; redirects are not followed: the target must be the final URL"
     return NotSent(
         reason=reason,
-        retryable=status in RETRYABLE_STATUSES or 500 <= status <= 599,
-        retry_after=None if retry_after is None else seconds_to_wait(retry_after),
+        retryable=is_retryable(status),
+        retry_after=seconds_to_wait(retry_after),
     )

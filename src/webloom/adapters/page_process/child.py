@@ -23,7 +23,8 @@ def serve(order: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def _answer(order: bytes) -> bytes:
     try:
-        answer = encode(Answered(read=_read(orders.decode(order))))
+        wanted = orders.decode(order)
+        answer = encode(Answered(read=read(wanted, _body(wanted.path))))
         if len(answer) <= MOST_BYTES:
             return answer
         return encode(Refused(reason="what is in the page is too much"))
@@ -40,9 +41,9 @@ def _answer(order: bytes) -> bytes:
         )
 
 
-def _read(order: PageOrder) -> PageRead:
+def read(order: PageOrder, body: bytes) -> PageRead:
     reading = read_page(
-        _body(order.path),
+        body,
         url=order.url,
         status_code=order.status_code,
         content_type=order.content_type,

@@ -30,4 +30,4 @@ def _path(kind: type, value: Any) -> Path:
 
 encode = msgspec.json.Encoder(enc_hook=os.fsencode).encode  # a path's bytes become base64
 orders = msgspec.json.Decoder(PageOrder, dec_hook=_path)
-answers: msgspec.json.Decoder[Answered | Refused] = msgspec.json.Decoder(Answered | Refused)
+responses: msgspec.json.Decoder[Answered | Refused] = msgspec.json.Decoder(Answered | Refused)

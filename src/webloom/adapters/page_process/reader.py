@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from webloom.adapters.page_process.frames import Refused, answers, encode
+from webloom.adapters.page_process.frames import Refused, encode, responses
 from webloom.adapters.sandbox.parent import (
     MOST_MEMORY,
     Child,
@@ -100,7 +100,7 @@ class ProcessPageReader:
 
     async def _ask(self, child: Child, packed: bytes, url: str) -> PageRead:
         try:
-            answer = answers.decode((await child.ask(packed, self._limits)).content)
+            answer = responses.decode((await child.ask(packed, self._limits)).content)
         except msgspec.MsgspecError as error:
             self._end(child)
             raise Crashed(f"gave an answer that makes no sense: {error}") from error

@@ -133,7 +133,7 @@ class RabbitBroker:
         return await self._remove(queue, message_id, revive=False)
 
     async def _remove(self, queue: str, message_id: str, *, revive: bool) -> bool:
-        """The oldest with this id: a message may have been buried twice."""
+        """The oldest with this id: a message may have been dead-lettered twice."""
         layout = self._layout(queue)
         publisher = self._connection.publisher()
         async with letters(self._connection.session(), layout) as dead:

@@ -22,7 +22,7 @@ from webloom.adapters.rabbitmq.failures import refusal, translating
 from webloom.adapters.rabbitmq.session import ConfirmingChannel, Session
 from webloom.adapters.rabbitmq.transport import Transport
 from webloom.cancellation import cancel_and_wait
-from webloom.domain.backoff import Backoff
+from webloom.domain.backoff import RECONNECT
 from webloom.domain.errors import BackendRefused, BrokerUnavailable
 from webloom.jitter import jitter
 from webloom.parsing.backend_url import shown
@@ -36,7 +36,6 @@ NO_CHANNEL_LIMITS = (4, 0)
 CONNECT_SECONDS = 10.0
 HEARTBEAT = 15  # seconds
 QUICK_PAUSE = 0.1  # before the first attempt to reconnect
-RECONNECT = Backoff(base=1.0, cap=30.0, jitter=(0.5, 1.0))
 STABLE_SECONDS = 5.0  # after which a connection counts as a success
 
 

@@ -57,7 +57,7 @@ class Envelope:
     def given_back(self, rest: float) -> Basic.Properties:
         return self._copy(self._history(self.attempt), rest)
 
-    def buried(self, queue: str, reason: str, now: datetime) -> Basic.Properties:
+    def dead_lettered(self, queue: str, reason: str, now: datetime) -> Basic.Properties:
         plain = reason[:LONGEST_REASON].encode("utf-8", "replace").decode()
         return self._copy(
             self._history(self.attempt) | {QUEUE: queue, REASON: plain, BURIED_AT: now.isoformat()}

@@ -4,7 +4,7 @@
     retry, put back --------------> Q.again  returned messages; never full
     publish or retry with a delay
         -> Q.wait.<largest> -> ... -> Q.wait.<smallest> -> Q.again
-    bury -------------------------> Q.dead
+    dead_letter -------------------------> Q.dead
 
 A delay is written as a binary number. Each digit has a queue in which every message waits equally
 long, so none waits behind a longer delay, and the server itself forwards a message from digit to

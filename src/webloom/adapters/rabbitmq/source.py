@@ -218,7 +218,7 @@ class RabbitSource:
         await self._move(held, route, held.envelope.given_back(route.rest))
 
     async def dead_letter(self, held: Handle, reason: str) -> None:
-        properties = held.envelope.buried(self._layout.queue, reason, self._clock.now())
+        properties = held.envelope.dead_lettered(self._layout.queue, reason, self._clock.now())
         await self._move(held, self._layout.to_dead, properties)
 
     async def release(self, held: Handle) -> None:

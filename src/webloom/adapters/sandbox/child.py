@@ -21,8 +21,8 @@ OBJECTS_BETWEEN_COLLECTIONS = 100_000  # reading makes many objects, and no cycl
 
 
 def run(serve: Callable[[bytes], Iterator[tuple[bytes, bytes]]]) -> None:
-    """Orders from standard input, one after the other until that is closed. Each part of an answer
-    is a frame's content and body."""
+    """Carry out the orders from standard input, one after the other, until it is closed. Each part
+    of an answer is the content and body of a frame."""
     _limit_resources(parent=int(sys.argv[1]), memory=int(sys.argv[2]))
     # Frames keep a descriptor that is not the one of `print`, which a library may use.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -64,7 +64,7 @@ def _write(out: BinaryIO, frame: Frame) -> None:
 
 
 class _Memory:
-    """What this process holds now. The peak of `getrusage` may be its parent's."""
+    """The memory that this process uses now. The peak of `getrusage` may be its parent's."""
 
     def __init__(self) -> None:
         try:

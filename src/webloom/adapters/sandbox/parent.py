@@ -85,7 +85,7 @@ class Child:
                 stdout=PIPE,
                 stderr=PIPE,
                 limit=_STREAM_BUFFER,
-                # What it reads is somebody else's: it gets no secret from the environment.
+                # Its input is not trusted: it gets no secret from the environment.
                 env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 start_new_session=True,  # Ctrl-C in a terminal is for its parent to deal with
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -68,20 +69,33 @@ def for_each(
 def update(connection: sqlite3.Connection, table: str, key: int, columns: dict[str, Any]) -> None:
     """Of the row with that id; nothing where no columns are given."""
     if columns:
-        names = ", ".join(f"{name} = ?" for name in columns)
-        connection.execute(f"UPDATE {table} SET {names} WHERE id = ?", (*columns.values(), key))
+        connection.execute(_update(table, tuple(columns)), (*columns.values(), key))
 
 
 def upsert(
     connection: sqlite3.Connection, table: str, key: str, columns: dict[str, Any], **initial: Any
 ) -> None:
     """`initial` are columns that only a new row gets."""
-    names = [*columns, *initial]
+    statement = _upsert(table, key, tuple(columns), tuple(initial))
+    connection.execute(statement, (*columns.values(), *initial.values()))
+
+
+# Each table has few sets of columns that are written together.
+
+
+@cache
+def _update(table: str, columns: tuple[str, ...]) -> str:
+    names = ", ".join(f"{name} = ?" for name in columns)
+    return f"UPDATE {table} SET {names} WHERE id = ?"
+
+
+@cache
+def _upsert(table: str, key: str, columns: tuple[str, ...], initial: tuple[str, ...]) -> str:
+    names = (*columns, *initial)
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns)
-    connection.execute(
+    return (
         f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
-        f"ON CONFLICT ({key}) DO UPDATE SET {changed}",
-        (*columns.values(), *initial.values()),
+        f"ON CONFLICT ({key}) DO UPDATE SET {changed}"
     )
 
 

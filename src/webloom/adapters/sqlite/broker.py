@@ -61,7 +61,7 @@ class SqliteBroker:
         try:
             await self._db.check_room(QUEUED_UNTIL)
         except StoreFull as error:
-            raise BrokerFull(str(error)) from error
+            raise BrokerFull(error.exhausted) from error
         item = _Publish(queue=queue, messages=messages, due=self._db.now() + delay)
         standing = await self._db.write(self._inserting, item)
         self._db.notify()

@@ -28,12 +28,12 @@ class SqliteChangeAlerts:
                 """,
                 (limit,),
             )
-            return [AlertSource(job_id=job_id, run_id=run_id) for job_id, run_id in rows]
+            return [AlertSource(watch_id=watch_id, run_id=run_id) for watch_id, run_id in rows]
 
         return await self._db.read(query)
 
-    async def assign_batch(self, job_id: str, run_id: str | None, batch: str) -> list[str]:
-        source = (plain(job_id), None if run_id is None else plain(run_id))
+    async def assign_batch(self, watch_id: str, run_id: str | None, batch: str) -> list[str]:
+        source = (plain(watch_id), None if run_id is None else plain(run_id))
         is_pending = await self._db.read(
             lambda connection: connection.execute(
                 f"SELECT 1 FROM change_logs WHERE {_PENDING} LIMIT 1", source

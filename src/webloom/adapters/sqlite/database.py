@@ -41,6 +41,7 @@ from webloom.adapters.sqlite.reserve import MIB, Reserve
 from webloom.adapters.sqlite.schema import NotOurs, prepare
 from webloom.domain.errors import (
     BrokerFull,
+    Exhausted,
     ResourcesExhausted,
     StoreFull,
     StoreUnavailable,
@@ -137,16 +138,17 @@ class Database:
             kind = StoreFull if operation.unavailable is StoreUnavailable else BrokerFull
             raise kind(reason) from error
 
-    def _note_full_disk(self) -> str:
-        reason = (
-            f"the disk of {self.path} is full: superseded versions are being pruned; if that is "
-            f"not enough, free {-(-self._reserve.wanted // MIB)} MiB on it"
+    def _note_full_disk(self) -> Exhausted:
+        reason = Exhausted(
+            f"the disk of {self.path} is full",
+            "superseded versions are being pruned; if that is not enough, free "
+            f"{-(-self._reserve.wanted // MIB)} MiB on it",
         )
         self.room.note_refusal(reason)
         return reason
 
     def post(self, operation: Operation[Item, Result], item: Item) -> asyncio.Future[Result]:
-        """As `write`, for a caller that goes on; the future fails with sqlite3.Error."""
+        """As `write`, for a caller that continues; the future fails with sqlite3.Error."""
         return self._writer.ask(operation, item)
 
     async def look_up(self, operation: Operation[Item, Result], item: Item) -> Result:

@@ -16,14 +16,15 @@ from functools import partial
 from typing import Any
 
 from webloom.adapters.sqlite import primitives
+from webloom.adapters.sqlite.batches import for_each
 from webloom.adapters.sqlite.connecting import connect
 from webloom.adapters.sqlite.database import Database, Operation, Result
-from webloom.adapters.sqlite.feeds import FEEDS, SqliteFeedQueries
-from webloom.adapters.sqlite.import_runs import RUNS
+from webloom.adapters.sqlite.feeds import FEEDS, SqliteFeeds
+from webloom.adapters.sqlite.import_run_codec import RUNS
 from webloom.adapters.sqlite.notifications import NOTIFICATIONS
 from webloom.adapters.sqlite.primitives import Row, SqliteDocuments
+from webloom.adapters.sqlite.watch_codec import WATCHES
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
-from webloom.adapters.sqlite.watches import WATCHES
 from webloom.domain.errors import StoreUnavailable
 from webloom.ports.dump import Line
 from webloom.stores.dump import AGGREGATES, StoredDump
@@ -101,12 +102,12 @@ class SqliteDump(StoredDump):
     def __init__(self, database: Database, tables: Mapping[str, Table]) -> None:
         super().__init__(
             {name: SqliteDocuments(database, codec) for name, codec in CODECS.items()},
-            SqliteFeedQueries(database),
+            SqliteFeeds(database),
             SqliteDocuments(database, _NOTES),
         )
         self._db = database
         self._tables = tables
-        self._putting = Operation(run=_put, prepare=_prepare)
+        self._putting = Operation(run=for_each(_put), prepare=_prepare)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[_Snapshot]:
@@ -116,8 +117,8 @@ class SqliteDump(StoredDump):
             await snapshot.run(snapshot.open)
             try:
                 yield snapshot
-            finally:
-                await snapshot.run(snapshot.close)
+            finally:  # also if this is cancelled, once more
+                await asyncio.shield(snapshot.run(snapshot.close))
 
     async def _put(self, collection: str, items: Sequence[Any]) -> list[Any]:
         table = self._tables[collection]
@@ -142,6 +143,7 @@ class _Snapshot:
         self._path = database.path
         self._rows = rows
         self._thread = thread
+        self._cursors: list[sqlite3.Cursor] = []
 
     def open(self) -> None:
         self._connection = connect(self._path)
@@ -149,6 +151,9 @@ class _Snapshot:
         self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # its moment
 
     def close(self) -> None:
+        """A cursor that was left in its middle would keep the transaction open."""
+        for cursor in self._cursors:
+            cursor.close()
         self._connection.close()
 
     async def run(self, work: Callable[[], Result]) -> Result:
@@ -156,6 +161,10 @@ class _Snapshot:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"{self._path}: {error}") from error
+
+    def _selected(self, query: str) -> sqlite3.Cursor:
+        self._cursors.append(self._connection.execute(query))
+        return self._cursors[-1]
 
     async def count(self, collection: str) -> int:
         rows = self._rows[collection]
@@ -168,7 +177,7 @@ class _Snapshot:
         query = (
             f"SELECT {rows.columns} FROM {rows.source} WHERE {rows.carried} ORDER BY {rows.order}"
         )
-        found = await self.run(lambda: self._connection.execute(query))
+        found = await self.run(lambda: self._selected(query))
         lists = chunks(rows.items(self._connection, found))
         while lines := await self.run(partial(next, lists, None)):
             yield lines
@@ -179,9 +188,7 @@ def _prepare(puts: list[_Put]) -> None:
         put.prepared = put.table.prepare(put.items)
 
 
-def _put(connection: sqlite3.Connection, puts: list[_Put]) -> list[None]:
-    for put in puts:
-        pairs = [(put.table.find(connection, item), item) for item in put.items]
-        news = [new for here, item in pairs if (new := merged(here, item)) != here]
-        put.table.put(connection, news, put.prepared)
-    return [None] * len(puts)
+def _put(connection: sqlite3.Connection, put: _Put) -> None:
+    pairs = [(put.table.find(connection, item), item) for item in put.items]
+    news = [new for here, item in pairs if (new := merged(here, item)) != here]
+    put.table.put(connection, news, put.prepared)

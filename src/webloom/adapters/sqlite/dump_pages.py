@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal
 from typing import NamedTuple
 
-from webloom.adapters.sqlite import page_codec, page_contents, page_versions
+from webloom.adapters.sqlite import (
+    page_codec,
+    page_contents,
+    page_logs,
+    page_prices,
+    page_versions,
+)
 from webloom.adapters.sqlite.batches import plain, update, upsert
 from webloom.adapters.sqlite.dump import Table, each
 from webloom.adapters.sqlite.page_codec import NEVER
@@ -17,14 +22,15 @@ from webloom.adapters.sqlite.page_storage import expiry as after
 from webloom.adapters.sqlite.page_versions import Slot
 from webloom.adapters.sqlite.primitives import Row
 from webloom.adapters.sqlite.values import columns_of, instant, milliseconds
-from webloom.deltas import applied, compressed, restored
+from webloom.deltas import applied, compressed
 from webloom.domain.errors import StoreUnavailable
 from webloom.domain.page_check import OUTCOMES
-from webloom.domain.retention import Retention
-from webloom.domain.storage_event import Place, next_number
+from webloom.domain.page_parts import PARTS
+from webloom.domain.retention import Retention, outlives
+from webloom.domain.storage_event import Place, renumbered
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import WholeLog, WholePage, WholePrice, WholeVersion
-from webloom.stores.whole import json_value, part_events, plain_amount, whole_page
+from webloom.stores.whole import json_value, part_events, whole_page
 
 
 class Expiry(NamedTuple):
@@ -38,10 +44,6 @@ class Expiry(NamedTuple):
         return cls(after(wall, keep.snapshots), after(wall, keep.prices))
 
 
-_PARTS = ("price", "availability", "classification")
-_NOT_IN_LOGS = ("key", "url", "number", "place", "changes", "alerts", "expires_at")
-
-
 def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
     return {
         "pages": Table(
@@ -49,7 +51,7 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             source=page_codec.SOURCE,
             order="pages.id",
             find_by="pages.key",
-            key=lambda _, item: page_codec.key_of(item.job_id, item.url),
+            key=lambda _, item: page_codec.key_of(item.watch_id, item.url),
             items=each(_page),
             put=_put_pages,
         ),
@@ -65,23 +67,20 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
             put=_put_versions,
         ),
         "price_history": Table(
-            columns="price_history.key, job_id, url, ts, price_history.price, currency, "
-            "change_percent, claimed, version_key, expire_at",
-            source="price_history JOIN pages ON pages.id = price_history.page",
+            columns=page_prices.COLUMNS,
+            source=page_prices.SOURCE,
             order="page, ts DESC, price_history.key DESC",
             find_by="price_history.key",
-            items=each(_price),
+            items=each(page_prices.price_of),
             prepare=lambda items: expiry(),
             put=_put_prices,
         ),
         "change_logs": Table(
-            columns="snapshots.key, pages.job_id, pages.url, number, change_logs.ts, claimed, "
-            "hash, run_id, body, change_logs.expire_at, batch, untold, is_keyed",
-            source="change_logs JOIN snapshots ON snapshots.id = snapshot "
-            "JOIN pages ON pages.id = change_logs.page",
-            order="snapshot",
+            columns=page_logs.COLUMNS,
+            source=page_logs.SOURCE,
+            order="change_logs.page, change_logs.ts, snapshot",
             find_by="snapshots.key",
-            items=each(_log),
+            items=each(page_logs.log_of),
             prepare=lambda items: expiry(),
             put=_put_logs,
         ),
@@ -92,9 +91,9 @@ def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
 
 
 def _page(row: Row) -> WholePage:
-    texts = dict(zip(_PARTS, row[3:6], strict=True))
+    texts = dict(zip(PARTS, row[3:6], strict=True))
     places = {
-        name: Place(*page_codec.parts.decode(text).place)
+        name: page_codec.parts.decode(text).place
         for name, text in texts.items()
         if text is not None
     }
@@ -105,7 +104,7 @@ def _page(row: Row) -> WholePage:
 def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) -> None:
     """As events do it."""
     for item in items:
-        page, _is_new = page_codec.numbered(connection, item.job_id, item.url)
+        page, _is_new = page_codec.numbered(connection, item.watch_id, item.url)
         for event in part_events(item).values():
             page_codec.note_parts(connection, page, event)
         _note_update(connection, page, item.last_updated)
@@ -133,7 +132,7 @@ def _note_update(connection: sqlite3.Connection, page: int, ts: int | None) -> N
 def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[WholeVersion]:
     """Each is read with the content of the one before, where it is a delta against that."""
     last, data = None, b""
-    for number, job_id, url, version, *place, key, base, size, expire_at in rows:
+    for number, watch_id, url, version, *place, key, base, size, expire_at in rows:
         content = None
         if size:
             try:
@@ -150,7 +149,7 @@ def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[W
             last, content = number, json_value(data)
         yield WholeVersion(
             key=key.hex(),
-            job_id=job_id,
+            watch_id=watch_id,
             url=url,
             number=version,
             place=Place(*place),
@@ -159,21 +158,17 @@ def _versions(connection: sqlite3.Connection, rows: Iterable[Row]) -> Iterator[W
         )
 
 
-def _contents(items: list[WholeVersion]) -> dict[str, Content]:
-    """Whole: `_settle` makes deltas."""
-    contents = {}
-    for item in items:
-        if item.content is not None:
-            data = canonical(item.content)
-            digest = hashlib.blake2b(data, digest_size=16).digest()
-            contents[item.key] = Content(data, digest, compressed(data))
-    return contents
+def _contents(items: list[WholeVersion]) -> dict[str, tuple[bytes, bytes]]:
+    """With their digests. Whole: `_settle` makes deltas."""
+    filled = ((item.key, item.content) for item in items if item.content is not None)
+    data = ((key, canonical(content)) for key, content in filled)
+    return {key: (compressed(each), page_contents.digest_of(each)) for key, each in data}
 
 
 def _put_versions(
     connection: sqlite3.Connection,
     items: list[WholeVersion],
-    prepared: tuple[Expiry, dict[str, Content]],
+    prepared: tuple[Expiry, dict[str, tuple[bytes, bytes]]],
 ) -> None:
     expiry, contents = prepared
     pages = set()
@@ -182,10 +177,8 @@ def _put_versions(
         pages.add(slot.page)
         if slot.size or version.content is None:
             continue
-        _, digest, body, _ = contents[version.key]
-        page_contents.write_content(
-            connection, slot.id, body or b"", base=None, expire_at=slot.expire_at
-        )
+        body, digest = contents[version.key]
+        page_contents.write_content(connection, slot.id, body, base=None, expire_at=slot.expire_at)
         row = {"content_rank": slot.rank, "digest": digest}
         update(connection, "snapshots", slot.id, row)
     for page in pages:
@@ -195,7 +188,7 @@ def _put_versions(
 def _put_slot(connection: sqlite3.Connection, version: WholeVersion | WholeLog) -> Slot:
     """Another version that has the number gets a new one when the page is settled. A version stays
     for as long as others are deltas against it."""
-    page, _ = page_codec.numbered(connection, version.job_id, version.url)
+    page, _ = page_codec.numbered(connection, version.watch_id, version.url)
     place, key = version.place, bytes.fromhex(version.key)
     connection.execute(
         "UPDATE snapshots SET number = -id - 1 WHERE page = ? AND number = ? AND key != ?",
@@ -235,12 +228,8 @@ def _settle(connection: sqlite3.Connection, page: int, expiry: Expiry) -> None:
         """,
         (page,),
     ).fetchall()
-    before, changed = 0, []
-    for slot, _, number, claimed, _ in rows:
-        if number <= before:
-            number = next_number(claimed, before)
-            changed.append((number, slot))
-        before = number
+    numbers = renumbered(((slot, number, claimed) for slot, _, number, claimed, _ in rows), 0)
+    changed = {slot: new for slot, number, new in numbers if number != new}
     page_versions.set_numbers(connection, changed)
     newest = page_versions.newest(connection, page)
     if newest is None:
@@ -269,73 +258,24 @@ def _make_delta(connection: sqlite3.Connection, key: bytes) -> None:
     newer = None if slot is None else page_versions.next_with_content(connection, slot)
     if slot is None or newer is None or slot.expire_at is None:
         return
-    outlives = newer.expire_at is not None and slot.expire_at >= newer.expire_at
-    if slot.base is None and newer.base is None and not outlives:
-        content = Content(page_contents.content(connection, newer.id), newer.digest or b"")
+    is_whole = slot.base is None and newer.base is None
+    if is_whole and not outlives(slot.expire_at, newer.expire_at):
+        data = page_contents.content(connection, newer.id)
+        content = Content(data, newer.digest or b"")
         page_contents.supersede(connection, slot, newer, content, slot.expire_at)
 
 
 # Prices and changes
 
 
-def _price(row: Row) -> WholePrice:
-    key, job_id, url, ts, price, currency, percent, claimed, version_key, expire_at = row
-    return WholePrice(
-        key=key.hex(),
-        job_id=job_id,
-        url=url,
-        ts=ts,
-        price=Decimal(price),
-        currency=currency,
-        change_percent=None if percent is None else plain_amount(Decimal(percent)),
-        claimed=claimed,
-        version_key=version_key.hex(),
-        expires_at=instant(expire_at),
-    )
-
-
 def _put_prices(connection: sqlite3.Connection, items: list[WholePrice], expiry: Expiry) -> None:
-    pages = set()
+    pages: Counter[int] = Counter()
     for item in items:
-        page, _ = page_codec.numbered(connection, item.job_id, item.url)
-        row = columns_of(item, without=("job_id", "url", "expires_at")) | {
-            "key": bytes.fromhex(item.key),
-            "page": page,
-            "version_key": bytes.fromhex(item.version_key),
-            "expire_at": milliseconds(item.expires_at),
-        }
-        upsert(connection, "price_history", "key", row)
-        pages.add(page)
-    for page in pages:
-        latest = "(SELECT key FROM price_history WHERE page = :page ORDER BY ts DESC, key DESC)"
-        for wanted, where in (
-            (None, f"key = {latest} AND expire_at IS NOT NULL"),
-            (expiry.prices, f"key != {latest} AND expire_at IS NULL"),
-        ):
-            connection.execute(
-                f"UPDATE price_history SET expire_at = :wanted WHERE page = :page AND {where}",
-                {"page": page, "wanted": wanted},
-            )
-
-
-def _log(row: Row) -> WholeLog:
-    key, job_id, url, number, ts, claimed, snapshot_hash, run_id, body, *rest = row
-    expire_at, batch, untold, is_keyed = rest
-    told = json_value(restored(body))
-    return WholeLog(
-        key=key.hex(),
-        job_id=job_id,
-        url=url,
-        number=number,
-        place=Place(ts, claimed, snapshot_hash),
-        run_id=run_id,
-        changes=told["changes"],
-        alerts=told["alerts"],
-        expires_at=instant(expire_at),
-        batch=batch,
-        untold=bool(untold),
-        is_keyed=bool(is_keyed),
-    )
+        page, _ = page_codec.numbered(connection, item.watch_id, item.url)
+        page_prices.put(connection, page, item, expiry.prices)
+        pages[page] += 1
+    for page, new in pages.items():
+        page_prices.keep_latest(connection, page, expiry.prices, new=new)
 
 
 def _put_logs(connection: sqlite3.Connection, items: list[WholeLog], expiry: Expiry) -> None:
@@ -344,15 +284,8 @@ def _put_logs(connection: sqlite3.Connection, items: list[WholeLog], expiry: Exp
         slot = page_versions.by_key(connection, bytes.fromhex(item.key))
         if slot is None:
             slot = _put_slot(connection, item)
-            update(connection, "snapshots", slot.id, {"content_rank": slot.rank, "digest": b""})
+            row = {"content_rank": slot.rank, "digest": b""}
+            update(connection, "snapshots", slot.id, row)
             _settle(connection, slot.page, expiry)
-        told = {"changes": item.changes, "alerts": item.alerts}
-        row = columns_of(item, without=_NOT_IN_LOGS) | {
-            "snapshot": slot.id,
-            "page": slot.page,
-            "ts": item.place.ts,
-            "rank": item.place.ts,
-            "body": compressed(canonical(told)),
-            "expire_at": milliseconds(item.expires_at),
-        }
-        upsert(connection, "change_logs", "snapshot", row)
+        content = {"changes": item.changes, "alerts": item.alerts}
+        page_logs.put(connection, slot, item, compressed(canonical(content)), item.place.ts)

@@ -8,7 +8,7 @@ from functools import partial
 from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.batches import upsert
 from webloom.adapters.sqlite.dump import Table, each
-from webloom.adapters.sqlite.import_runs import numbered
+from webloom.adapters.sqlite.import_run_codec import numbered
 from webloom.adapters.sqlite.page_sources import compress, decompress, write_sources
 from webloom.adapters.sqlite.posting_codec import (
     FROM_STORED,
@@ -129,7 +129,7 @@ def _put_postings(connection: sqlite3.Connection, items: list[StoredPosting], _:
 
 
 def _listed_at(item: StoredPosting) -> int:
-    return milliseconds(item.posting.published_at or item.created_at)
+    return milliseconds(item.posting.listed_at(item.created_at))
 
 
 _POSTINGS = Table(

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import sqlite3
+from operator import attrgetter
 
 import msgspec
 
 from webloom.adapters.sqlite.database import Database, Operation
-from webloom.ports.heartbeats import Heartbeat, SeenProcess
-
-FORGOTTEN_AFTER = 24 * 3600.0
+from webloom.ports.heartbeats import SEEN_SECONDS, Heartbeat, SeenProcess
 
 
 class SqliteHeartbeats:
@@ -38,11 +37,11 @@ class SqliteHeartbeats:
             ]
 
         processes = await self._db.read(query)
-        return sorted(processes, key=lambda p: (p.heartbeat.role, p.heartbeat.started_at))
+        return sorted(processes, key=attrgetter("place"))
 
     def _remember(self, connection: sqlite3.Connection, beats: list[Heartbeat]) -> list[None]:
         now = self._db.now()
-        connection.execute("DELETE FROM heartbeats WHERE beat < ?", (now - FORGOTTEN_AFTER,))
+        connection.execute("DELETE FROM heartbeats WHERE beat < ?", (now - SEEN_SECONDS,))
         connection.executemany(
             "INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?)",
             [(beat.process_id, msgspec.json.encode(beat), now) for beat in beats],

@@ -11,30 +11,35 @@ from contextlib import closing
 
 import msgspec
 
+from webloom.adapters.sqlite.batches import for_each
 from webloom.adapters.sqlite.database import Database, Operation
-from webloom.adapters.sqlite.import_runs import number_of
+from webloom.adapters.sqlite.import_run_codec import number_of
 from webloom.adapters.sqlite.values import encoded
 from webloom.domain.import_run import (
     MOST_FAILURES,
+    MOST_REASONS,
     Counts,
     Failure,
     Mark,
     merged_failures,
-    merged_reasons,
 )
-from webloom.domain.import_transitions import Sums, reasons_of
+from webloom.domain.import_transitions import Sums, reasons_of, reasons_of_run
 
 _COUNTS = ", ".join(Counts._fields)
 _SUMS = ", ".join(f"coalesce(sum({name}), 0)" for name in Counts._fields)
 
+_MOST_FREQUENT = """
+    SELECT key, sum(value) AS times FROM import_batches, json_each(reasons)
+    WHERE run = ? AND failed > 0 GROUP BY key ORDER BY times DESC, key LIMIT ?
+"""
+
 _failures = msgspec.json.Decoder(list[Failure])
-_reasons = msgspec.json.Decoder(dict[str, int])
 
 
 class SqliteRunLedger:
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._releasing = Operation(run=_release, durable=False)
+        self._releasing = Operation(run=for_each(_release), durable=False)
 
     async def sums(self, run_id: str) -> Sums:
         return await self._db.read(lambda connection: _sums(connection, run_id))
@@ -46,12 +51,8 @@ class SqliteRunLedger:
         await self._db.write(self._releasing, run_id)
 
 
-def _release(connection: sqlite3.Connection, run_ids: list[str]) -> list[None]:
-    for run_id in run_ids:
-        connection.execute(
-            "DELETE FROM import_batches WHERE run = ?", (number_of(connection, run_id),)
-        )
-    return [None] * len(run_ids)
+def _release(connection: sqlite3.Connection, run_id: str) -> None:
+    connection.execute("DELETE FROM import_batches WHERE run = ?", (number_of(connection, run_id),))
 
 
 def _at_end(connection: sqlite3.Connection, run_id: str) -> tuple[Sums, int]:
@@ -67,25 +68,29 @@ def _sums(connection: sqlite3.Connection, run_id: str) -> Sums:
         f"SELECT count(*), {_SUMS} FROM import_batches WHERE run = ?", (run,)
     ).fetchone()
     summed = Counts(*counts)
-    failures, reasons = _failed(connection, run) if summed.failed else ([], {})
-    return Sums(counts=summed, batches=batches, failures=failures, reasons=reasons)
+    if not summed.failed:
+        return Sums(counts=summed, batches=batches)
+    reasons = connection.execute(_MOST_FREQUENT, (run, MOST_REASONS)).fetchall()
+    return Sums(
+        counts=summed,
+        batches=batches,
+        failures=_failures_of(connection, run),
+        reasons=reasons_of_run(dict(reasons), summed.failed),
+    )
 
 
-def _failed(
-    connection: sqlite3.Connection, run: int | None
-) -> tuple[list[Failure], dict[str, int]]:
-    """The first records that failed in batches, and the reasons of all."""
-    of_run = "FROM import_batches WHERE run = ? AND failed > 0 ORDER BY batch_index"
+def _failures_of(connection: sqlite3.Connection, run: int | None) -> list[Failure]:
+    """The first ones."""
+    of_run = "WHERE run = ? AND failed > 0 ORDER BY batch_index"
     shown: list[Failure] = []
-    with closing(connection.execute(f"SELECT failures {of_run}", (run,))) as rows:
+    with closing(
+        connection.execute(f"SELECT failures FROM import_batches {of_run}", (run,))
+    ) as rows:
         for (failures,) in rows:
             shown = merged_failures(shown, _failures.decode(failures))
             if len(shown) == MOST_FAILURES:
                 break
-    reasons: dict[str, int] = {}
-    for (more,) in connection.execute(f"SELECT reasons {of_run}", (run,)):
-        reasons = merged_reasons(reasons, _reasons.decode(more))
-    return shown, reasons
+    return shown
 
 
 def missing(connection: sqlite3.Connection, run_id: str, published: int) -> list[int]:

@@ -47,7 +47,7 @@ class MessageLeases:
         self.extend = Operation(run=self._extend, durable=False, unavailable=down)
         self.delete = Operation(run=self._delete, durable=False, unavailable=down)
         self.give_back = Operation(run=self._give_back, durable=False, unavailable=down)
-        self.bury = Operation(run=self._bury, unavailable=down)
+        self.dead_letter = Operation(run=self._dead_letter, unavailable=down)
 
     async def write(self, operation: Operation[Item, Result], item: Item) -> Result:
         try:
@@ -162,7 +162,9 @@ class MessageLeases:
         )
         return [None] * len(items)
 
-    def _bury(self, connection: sqlite3.Connection, items: list[tuple[Handle, str]]) -> list[None]:
+    def _dead_letter(
+        self, connection: sqlite3.Connection, items: list[tuple[Handle, str]]
+    ) -> list[None]:
         for held, reason in items:
             connection.execute(
                 """
@@ -240,7 +242,7 @@ class SqliteSource:
         self._db.notify()
 
     async def dead_letter(self, held: Handle, reason: str) -> None:
-        await self._db.write(self._leases.bury, (held, reason))
+        await self._db.write(self._leases.dead_letter, (held, reason))
 
     async def close(self) -> None:
         pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database
@@ -16,6 +16,7 @@ from webloom.stores.cursors import page_of, values_of
 from webloom.stores.notifications import StoredNotifications
 
 _PENDING = "sent_at IS NULL AND given_up = 0"
+_FAILED = "sent_at IS NULL AND attempts > 0"
 _LAST = (1 << 63) - 1
 _COLUMNS = Columns(Notification, notification_id="notice_id", expires_at="expire_at")
 notification_of = _COLUMNS.decode
@@ -31,8 +32,7 @@ NOTIFICATIONS = Table(
 
 class SqliteNotifications(StoredNotifications):
     def __init__(self, database: Database, *, retention: Retention) -> None:
-        keep = timedelta(days=retention.job_runs)
-        super().__init__(SqliteDocuments(database, NOTIFICATIONS), keep=keep)
+        super().__init__(SqliteDocuments(database, NOTIFICATIONS), keep=retention.kept_runs)
         self._db = database
 
     async def due_targets(self, now: datetime, *, limit: int) -> list[DueTarget]:
@@ -63,6 +63,27 @@ class SqliteNotifications(StoredNotifications):
                 notification_of(row) for row in connection.execute(statement, values)
             ]
         )
+
+    async def failing(self, *, limit: int) -> list[Notification]:
+        def query(connection: sqlite3.Connection) -> list[Notification]:
+            rows = connection.execute(
+                f"""
+                WITH tried AS (
+                    SELECT target_url AS url, max(id) AS latest FROM notices
+                    WHERE {_FAILED} GROUP BY target_url
+                )
+                SELECT {NOTIFICATIONS.columns} FROM tried JOIN notices ON id = latest
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM notices AS later WHERE later.target_url = url
+                    AND later.id > latest AND later.sent_at IS NOT NULL
+                )
+                AND (expire_at IS NULL OR expire_at > ?) ORDER BY url LIMIT ?
+                """,
+                (self._db.wall_ms(), limit),
+            )
+            return [notification_of(row) for row in rows]
+
+        return await self._db.read(query)
 
     async def of_watch(
         self, watch_id: str, *, limit: int, cursor: str | None = None

@@ -13,6 +13,7 @@ from webloom.adapters.sqlite.index_scan import consistent_read
 from webloom.adapters.sqlite.page_contents import bodies_of, content
 from webloom.adapters.sqlite.values import encoded, instant
 from webloom.domain.page_check import OUTCOMES, Checked, Validators
+from webloom.domain.page_parts import PARTS, latest, parts_of
 from webloom.domain.storage_event import EventPrice, Place, StorageEvent, page_key
 from webloom.ports.pages import StoredPage
 
@@ -20,8 +21,8 @@ Value = TypeVar("Value")
 
 NEVER = -(1 << 63)
 PRICE_FIELDS = ("current", "list", "currency", "change_percent")
-COLUMNS = """
-    pages.job_id, pages.url, last_updated, price, availability, classification, newest,
+COLUMNS = f"""
+    pages.job_id, pages.url, last_updated, {", ".join(PARTS)}, newest,
     snapshots.number, snapshots.hash, checked_at, outcome, error, etag, last_modified, body_hash
 """
 SOURCE = """
@@ -32,9 +33,7 @@ _SELECT = f"SELECT {COLUMNS} FROM {SOURCE}"
 
 
 class Part(msgspec.Struct, Generic[Value], frozen=True):
-    """A part of a page, and the place of the event that it came with."""
-
-    place: tuple[int, int, str]
+    place: Place
     value: Value
 
 
@@ -53,22 +52,25 @@ _whole = msgspec.json.Decoder(_Whole)
 _listed = msgspec.json.Decoder(_Listed)
 parts = msgspec.json.Decoder(Part[Any])
 price_parts = msgspec.json.Decoder(Part[EventPrice])
+PART_DECODERS: dict[str, msgspec.json.Decoder[Part[Any]]] = dict.fromkeys(PARTS, parts) | {
+    "price": price_parts
+}
 
 
-def key_of(job_id: str, url: str) -> bytes:
-    return bytes.fromhex(page_key(plain(job_id), plain(url)))
+def key_of(watch_id: str, url: str) -> bytes:
+    return bytes.fromhex(page_key(plain(watch_id), plain(url)))
 
 
-def number_of(connection: sqlite3.Connection, job_id: str, url: str) -> int | None:
+def number_of(connection: sqlite3.Connection, watch_id: str, url: str) -> int | None:
     row = connection.execute(
-        "SELECT id FROM pages WHERE key = ?", (key_of(job_id, url),)
+        "SELECT id FROM pages WHERE key = ?", (key_of(watch_id, url),)
     ).fetchone()
     return row and int(row[0])
 
 
-def numbered(connection: sqlite3.Connection, job_id: str, url: str) -> tuple[int, bool]:
+def numbered(connection: sqlite3.Connection, watch_id: str, url: str) -> tuple[int, bool]:
     """The id of a page, which is added if necessary; and whether it is new."""
-    known = number_of(connection, job_id, url)
+    known = number_of(connection, watch_id, url)
     if known is not None:
         return known, False
     made = connection.execute(
@@ -76,7 +78,7 @@ def numbered(connection: sqlite3.Connection, job_id: str, url: str) -> tuple[int
         INSERT INTO pages (key, job_id, url, search, last_updated) VALUES (?, ?, ?, ?, ?)
         RETURNING id
         """,
-        (key_of(job_id, url), plain(job_id), plain(url), plain(url.casefold()), NEVER),
+        (key_of(watch_id, url), plain(watch_id), plain(url), plain(url.casefold()), NEVER),
     )
     return int(made.fetchone()[0]), True
 
@@ -94,23 +96,17 @@ def note_content(connection: sqlite3.Connection, page: int, newest: int) -> None
 
 def note_parts(connection: sqlite3.Connection, page: int, event: StorageEvent) -> bool:
     """Returns whether anything of the page has changed."""
-    price = event.price and {name: getattr(event.price, name) for name in PRICE_FIELDS}
-    row = connection.execute(
-        "SELECT last_updated, classification, price, availability FROM pages WHERE id = ?", (page,)
+    last_updated, *texts = connection.execute(
+        f"SELECT last_updated, {', '.join(PARTS)} FROM pages WHERE id = ?", (page,)
     ).fetchone()
+    known = dict(zip(PARTS, texts, strict=True))
     changed: dict[str, Any] = {}
-    if event.ts > row[0]:
+    if event.ts > last_updated:
         changed["last_updated"] = event.ts
-    for name, value, known in (
-        ("classification", event.classification, row[1]),
-        ("price", price, row[2]),
-        ("availability", event.availability, row[3]),
-    ):
-        if value is None:
-            continue
-        text = part_text(event.place, value)
-        if known is None or (parts.decode(known).place, known) < (event.place, text):
-            changed[name] = text
+    for name, value in parts_of(event).items():
+        new, text = Part(event.place, value), known[name]
+        if latest(None if text is None else PART_DECODERS[name].decode(text), new) is new:
+            changed[name] = part_text(event.place, value)
     if event.classification is not None and "classification" in changed:
         changed["type"] = type_of(event.classification)
     update(connection, "pages", page, changed)
@@ -118,6 +114,8 @@ def note_parts(connection: sqlite3.Connection, page: int, event: StorageEvent) -
 
 
 def part_text(place: Place, value: Any) -> str:
+    if isinstance(value, EventPrice):
+        value = {name: getattr(value, name) for name in PRICE_FIELDS}
     return encoded({"place": place, "value": value})
 
 
@@ -172,14 +170,14 @@ def _order(validated: Sequence[Any]) -> tuple[Any, ...]:
     return at, *given.order
 
 
-def forget_validators(connection: sqlite3.Connection, job_id: str, wall: int) -> None:
+def forget_validators(connection: sqlite3.Connection, watch_id: str, wall: int) -> None:
     """Those of a check before this moment that arrive later are ignored as well."""
     connection.execute(
         """
         UPDATE page_checks SET validated_at = ?, etag = NULL, last_modified = NULL, body_hash = NULL
         WHERE page IN (SELECT id FROM pages WHERE job_id = ?)
         """,
-        (wall, plain(job_id)),
+        (wall, plain(watch_id)),
     )
 
 
@@ -187,12 +185,12 @@ def forget_validators(connection: sqlite3.Connection, job_id: str, wall: int) ->
 
 
 def find_page(
-    connection: sqlite3.Connection, job_id: str, url: str
+    connection: sqlite3.Connection, watch_id: str, url: str
 ) -> tuple[Sequence[Any], Sequence[bytes]] | None:
     """For `page_of`: its row, and the bodies of its content."""
     with consistent_read(connection):
         row = connection.execute(
-            f"{_SELECT} WHERE pages.key = ?", (key_of(job_id, url),)
+            f"{_SELECT} WHERE pages.key = ?", (key_of(watch_id, url),)
         ).fetchone()
         return row and (row, bodies_of(connection, row[6]))
 
@@ -209,12 +207,12 @@ def page_of(row: Sequence[Any], data: bytes | None) -> StoredPage:
 
 
 def _page(row: Sequence[Any], seen: _Listed) -> StoredPage:
-    job_id, url, last_updated, price_text, availability, classification, _, *version = row[:9]
+    watch_id, url, last_updated, classification, price_text, availability, _, *version = row[:9]
     checked_at, outcome, error, *validators = row[9:]
     price = None if price_text is None else price_parts.decode(price_text).value
     text, metadata = (seen.text, seen.metadata) if isinstance(seen, _Whole) else (None, None)
     return StoredPage(
-        job_id=job_id,
+        watch_id=watch_id,
         url=url,
         title=seen.title if isinstance(seen.title, str) else None,
         text=text if isinstance(text, str) else None,

@@ -2,11 +2,14 @@
 
 The newest content is whole. Each one that it supersedes becomes a delta against it, so that
 contents form chains of at most MOST_CHAINED deltas. No base goes before a delta against it: it
-expires later, or at the same time and is then higher (`below`).
+expires later, or at the same time and is then higher (`below`). The content of a version never
+changes, only how it is kept. Earlier versions of Webloom may change it. They take a version without
+a digest for one that has no content, and give it content once more.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from typing import NamedTuple
 
@@ -16,6 +19,7 @@ from webloom.deltas import compressed, delta
 from webloom.stores.page_contents import LONGEST_CHAIN, joined
 
 MOST_CHAINED = LONGEST_CHAIN - 1
+FAR_TOO_LONG = 2 * LONGEST_CHAIN
 
 
 class Delta(NamedTuple):
@@ -32,21 +36,32 @@ class Content(NamedTuple):
     superseded: Delta | None = None  # the newest content, against this one
 
 
+def digest_of(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
 def bodies_of(connection: sqlite3.Connection, slot: int | None) -> list[bytes]:
-    """For `joined`."""
+    """For `joined`. Raises ValueError if the chain has no end."""
     bodies = connection.execute(
         """
         WITH RECURSIVE chain (slot, base, step) AS (
-            SELECT id, base, 0 FROM snapshots WHERE id = ?
+            SELECT id, base, 0 FROM snapshots WHERE id = :slot
             UNION ALL
             SELECT snapshots.id, snapshots.base, step + 1
-            FROM chain JOIN snapshots ON snapshots.id = chain.base
+            FROM chain JOIN snapshots ON snapshots.id = chain.base WHERE step < :most
         )
         SELECT body FROM chain JOIN snapshot_bodies ON id = slot ORDER BY step DESC
         """,
-        (slot,),
-    )
+        {"slot": slot, "most": FAR_TOO_LONG},
+    ).fetchall()
+    _refuse_endless(len(bodies))
     return [body for (body,) in bodies]
+
+
+def _refuse_endless(length: int) -> None:
+    """Versions that are deltas against each other would be read forever."""
+    if length > FAR_TOO_LONG:
+        raise ValueError("a stored version is a delta against itself")
 
 
 def content(connection: sqlite3.Connection, slot: int) -> bytes:
@@ -57,10 +72,10 @@ def content(connection: sqlite3.Connection, slot: int) -> bytes:
 def fill(
     connection: sqlite3.Connection, slot: Slot, given: Content, rank: int, expire_at: int
 ) -> None:
-    """Give content to a version that has none; `expire_at` is for what it supersedes, or for
+    """Give content to a version that never had any; `expire_at` is for what it supersedes, or for
     itself."""
     latest = newest(connection, slot.page)
-    _note_origin(connection, slot, given, rank)
+    update(connection, "snapshots", slot.id, {"content_rank": rank, "digest": given.digest})
     whole = given.whole or compressed(given.data)
     if latest is not None and slot.place < latest.place:
         _fill_older(connection, slot, given.data, whole, expire_at)
@@ -68,10 +83,6 @@ def fill(
     write_content(connection, slot.id, whole, base=None, expire_at=None)
     if latest is not None:
         supersede(connection, latest, slot, given, expire_at)
-
-
-def _note_origin(connection: sqlite3.Connection, slot: Slot, given: Content, rank: int) -> None:
-    update(connection, "snapshots", slot.id, {"content_rank": rank, "digest": given.digest})
 
 
 def _fill_older(
@@ -100,6 +111,7 @@ def _chain(connection: sqlite3.Connection, slot: Slot) -> list[int]:
     chain, base = [slot.id], slot.base
     while base is not None:
         chain.append(base)
+        _refuse_endless(len(chain))
         [base] = connection.execute("SELECT base FROM snapshots WHERE id = ?", (base,)).fetchone()
     return chain
 
@@ -135,27 +147,6 @@ def make_newest(connection: sqlite3.Connection, slot: Slot, before: Slot, expire
     else:
         write_content(connection, slot.id, compressed(data), base=None, expire_at=None)
     supersede(connection, before, slot, Content(data, slot.digest or b""), expire_at)
-
-
-def exchange(connection: sqlite3.Connection, slot: Slot, given: Content, rank: int) -> None:
-    """Give a version another content, and write deltas against it again."""
-    _note_origin(connection, slot, given, rank)
-    if given.digest == slot.digest:
-        return
-    dependents = [
-        (each, expire_at, content(connection, each))
-        for each, expire_at in connection.execute(
-            "SELECT id, expire_at FROM snapshots WHERE base = ?", (slot.id,)
-        ).fetchall()
-    ]
-    if slot.base is None:
-        body = compressed(given.data)
-    else:
-        body = delta(given.data, content(connection, slot.base))
-    write_content(connection, slot.id, body, base=slot.base, expire_at=slot.expire_at)
-    for each, expire_at, data in dependents:
-        against = delta(data, given.data)
-        write_content(connection, each, against, base=slot.id, expire_at=expire_at)
 
 
 def write_content(

@@ -2,25 +2,32 @@
 
     page -> version, content -> change log -> price record -> the run's counters
 
-What is stored depends on which events there were, and not on their order. Of several events for one
-version or price record, the one with the lowest rank is kept: the earliest.
+What is stored depends on which events there were, and not on their order, with two exceptions: the
+content of a version and the time of a price record stay as they were first stored.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from webloom.adapters.sqlite import page_codec, page_contents, page_versions, watch_ledger
-from webloom.adapters.sqlite.batches import plain, upsert
+from webloom.adapters.sqlite import (
+    page_codec,
+    page_contents,
+    page_logs,
+    page_prices,
+    page_versions,
+    watch_ledger,
+)
 from webloom.adapters.sqlite.index_scan import consistent_read
-from webloom.adapters.sqlite.page_contents import Content, Delta
+from webloom.adapters.sqlite.page_contents import Content, Delta, digest_of
 from webloom.adapters.sqlite.page_storage import expiry, prune, used_bytes
 from webloom.adapters.sqlite.page_versions import Slot
 from webloom.adapters.sqlite.values import encoded as encoded_text
+from webloom.adapters.sqlite.values import instant
 from webloom.deltas import compressed, delta, restored
 from webloom.domain.change_log import LoggedChange, earliest
 from webloom.domain.errors import StorageFull
@@ -28,17 +35,13 @@ from webloom.domain.page_check import Checked, check_of
 from webloom.domain.retention import Retention, is_storage_full, prune_goal, storage_full
 from webloom.domain.storage_event import StorageEvent, with_first_time
 from webloom.parsing.storage_event import canonical
+from webloom.ports.dump import WholePrice
 from webloom.ports.pages import Stored
 from webloom.stores.page_contents import encoded
+from webloom.stores.page_items import log_of, price_of
+from webloom.stores.whole import is_settled, merged
 
 # Before the transaction
-
-
-class Log(NamedTuple):
-    """The changes and alerts of a change log."""
-
-    text: bytes
-    body: bytes  # the same, compressed
 
 
 class Draft(NamedTuple):
@@ -46,7 +49,7 @@ class Draft(NamedTuple):
 
     event: StorageEvent
     content: Content | None = None
-    log: Log | None = None
+    log: bytes | None = None  # the changes and alerts of its change log, compressed
 
     @property
     def key(self) -> bytes:
@@ -65,10 +68,9 @@ def drafted(event: StorageEvent) -> Draft:
     content = log = None
     if event.parsed is not None:
         data = _json(event.parsed)
-        content = Content(data, hashlib.blake2b(data, digest_size=16).digest())
+        content = Content(data, digest_of(data))
     if event.is_change:
-        text = _json({"changes": event.changes, "alerts": event.alerts})
-        log = Log(text, compressed(text))
+        log = compressed(_json({"changes": event.changes, "alerts": event.alerts}))
     return Draft(event, content, log)
 
 
@@ -84,7 +86,7 @@ def predicted(connection: sqlite3.Connection, draft: Draft) -> tuple[bool, Newes
     with consistent_read(connection):
         if page_versions.by_key(connection, draft.key) is not None:
             return False, None
-        page = page_codec.number_of(connection, draft.event.job_id, draft.event.url)
+        page = page_codec.number_of(connection, draft.event.watch_id, draft.event.url)
         newest = None if page is None else page_versions.newest(connection, page)
         if newest is None or newest.digest is None or newest.ts > draft.event.ts:
             return True, None
@@ -119,35 +121,41 @@ class EventWriter:
         connection, key = self._connection, draft.key
         full = self._make_room()
         slot = page_versions.by_key(connection, key)
-        price = None if draft.event.price is None else self._price_row(draft.event)
+        if slot is not None and slot.is_emptied and draft.event.has_version:
+            return Stored(version=draft.content and slot.number, is_new=False)
+        new_price = price_of(draft.event, key.hex())
+        price = new_price and page_prices.by_key(connection, new_price.key)
         event = with_first_time(
-            draft.event, None if slot is None else slot.ts, None if price is None else price[0]
+            draft.event, None if slot is None else slot.ts, None if price is None else price.ts
         )
-        has_content = event.parsed is None or (slot is not None and slot.content_rank is not None)
-        has_price = event.price is None or price is not None
-        if full is not None and not (has_content and has_price):
+        has_content = slot is not None and slot.content_rank is not None
+        if full is not None and event.needs_room(
+            has_content=has_content, has_price=price is not None
+        ):
             return full
-        page, is_new = page_codec.numbered(connection, event.job_id, event.url)
+        page, is_new = page_codec.numbered(connection, event.watch_id, event.url)
         version = None
-        if event.parsed is not None or event.is_change:
+        if event.has_version:
             is_new |= self._store_version(page, slot, event, key, draft.content)
             slot = page_versions.by_key(connection, key)
             assert slot is not None  # noqa: S101 - it was just stored
             version = None if event.parsed is None else slot.number
             if draft.log is not None:
                 is_new |= self._log_change(slot, event, draft.log)
-        if event.price is not None:
-            is_new |= self._record_price(page, event, price)
+        if new_price is not None:
+            is_new |= self._record_price(page, new_price, price, event.ts)
         is_new |= page_codec.note_parts(connection, page, event)
         page_codec.note_check(connection, page, check_of(event))
-        expire_at = self._expiry(self._retention.job_runs)
-        watch_ledger.count_event(connection, event, self._wall, expire_at)
+        self._count(event)
         return Stored(version=version, is_new=is_new)
 
     def note_checked(self, checked: Checked) -> None:
-        page, _ = page_codec.numbered(self._connection, checked.job_id, checked.url)
+        page, _ = page_codec.numbered(self._connection, checked.watch_id, checked.url)
         page_codec.note_check(self._connection, page, checked)
-        watch_ledger.count_check(self._connection, checked, self._wall)
+        self._count(checked)
+
+    def _count(self, seen: StorageEvent | Checked) -> None:
+        watch_ledger.count(self._connection, seen, self._wall, self._retention.kept_runs)
 
     def _expiry(self, days: float) -> int:
         return expiry(self._wall, days)
@@ -187,9 +195,7 @@ class EventWriter:
         if content is not None:
             is_new |= self._store_content(key, event, content)
         newest = page_versions.newest(connection, page)
-        if newest is not None and (
-            before is None or (newest.id, newest.digest) != (before.id, before.digest)
-        ):
+        if newest is not None and (before is None or newest.id != before.id):
             page_codec.note_content(connection, page, newest.id)
         return is_new
 
@@ -203,97 +209,39 @@ class EventWriter:
     def _store_content(self, key: bytes, event: StorageEvent, content: Content) -> bool:
         slot = page_versions.by_key(self._connection, key)
         assert slot is not None  # noqa: S101 - the caller has made it
-        if slot.content_rank is None or slot.digest is None:
-            expire_at = self._expiry(self._retention.snapshots)
-            page_contents.fill(self._connection, slot, content, event.rank, expire_at)
-            return True
-        if slot.size == 0 or (slot.content_rank, slot.digest) <= (event.rank, content.digest):
+        if slot.content_rank is not None:
             return False
-        page_contents.exchange(self._connection, slot, content, event.rank)
+        expire_at = self._expiry(self._retention.snapshots)
+        page_contents.fill(self._connection, slot, content, event.rank, expire_at)
         return True
 
-    def _log_change(self, slot: Slot, event: StorageEvent, log: Log) -> bool:
+    def _log_change(self, slot: Slot, event: StorageEvent, log: bytes) -> bool:
         row = self._connection.execute(
-            """
-            SELECT rank, body, coalesce(run_id, ''), ts, untold, is_keyed, batch FROM change_logs
-            WHERE snapshot = ?
-            """,
+            "SELECT rank, ts, body, untold, is_keyed, batch FROM change_logs WHERE snapshot = ?",
             (slot.id,),
         ).fetchone()
-        run_id = None if event.run_id is None else plain(event.run_id)
-        rank = (event.rank, log.text, run_id or "")
-        change = LoggedChange(rank, event.ts, log.body, bool(event.alerts))
+        change = LoggedChange(event.rank, event.ts, log, bool(event.alerts))
         if row is not None:
-            ranked = (row[0], restored(row[1]), row[2])
-            known = LoggedChange(ranked, row[3], row[1], *row[4:])
+            known = LoggedChange(*row)
             change = earliest(known, change)
             if change is known:
                 return False
-        columns = {
-            "snapshot": slot.id,
-            "page": slot.page,
-            "job_id": plain(event.job_id),
-            "ts": change.ts,
-            "rank": event.rank,
-            "run_id": run_id,
-            "body": change.content,
-            "expire_at": self._expiry(self._retention.change_logs),
-            "untold": change.is_pending,
-            "is_keyed": change.is_keyed,
-        }
-        upsert(self._connection, "change_logs", "snapshot", columns)
+        item = log_of(event, slot.key.hex(), instant(self._expiry(self._retention.change_logs)))
+        if row is not None:
+            item = replace(
+                item, is_pending=change.is_pending, is_keyed=change.is_keyed, batch=change.batch
+            )
+        page_logs.put(self._connection, slot, item, log, event.rank)
         return True
 
-    # Prices
-
-    def _price_row(self, event: StorageEvent) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self._connection.execute(
-            """
-            SELECT ts, claimed, version_key, currency, change_percent FROM price_history
-            WHERE key = ?
-            """,
-            (bytes.fromhex(event.price_key),),
-        ).fetchone()
-        return row
-
-    def _record_price(self, page: int, event: StorageEvent, known: tuple[Any, ...] | None) -> bool:
-        price = event.price
-        assert price is not None  # noqa: S101 - the caller has looked
-        if known is not None:
-            ts, claimed, version_key, currency, percent = known
-            rank = (ts, claimed, version_key.hex(), str(currency), str(percent))
-            if rank <= (event.ts, *event.price_rank):
-                return False
+    def _record_price(
+        self, page: int, price: WholePrice, known: WholePrice | None, ts: int
+    ) -> bool:
+        if known is not None and is_settled(known, price):
+            return False
+        if price.ts != ts:
+            price = replace(price, ts=ts)
         expire_at = self._expiry(self._retention.prices)
-        percent = price.change_percent
-        row = {
-            "key": bytes.fromhex(event.price_key),
-            "page": page,
-            "ts": event.ts,
-            "price": f"{price.current.normalize():f}",
-            "currency": None if price.currency is None else plain(price.currency),
-            "change_percent": None if percent is None else f"{percent:f}",
-            "claimed": event.claimed,
-            "version_key": bytes.fromhex(event.snapshot_key),
-            "expire_at": expire_at,
-        }
-        upsert(self._connection, "price_history", "key", row)
-        self._keep_latest_price(page, expire_at)
+        page_prices.put(self._connection, page, merged(known, price), expire_at)
+        page_prices.keep_latest(self._connection, page, expire_at)
         return True
-
-    def _keep_latest_price(self, page: int, expire_at: int) -> None:
-        """The latest record has no expiry, and the one that it supersedes has one."""
-        latest = self._connection.execute(
-            """
-            SELECT ts, key, expire_at FROM price_history WHERE page = ?
-            ORDER BY ts DESC, key DESC LIMIT 2
-            """,
-            (page,),
-        ).fetchall()
-        for place, (ts, key, expires) in enumerate(latest):
-            wanted = None if place == 0 else expires or expire_at
-            if expires != wanted:
-                self._connection.execute(
-                    "UPDATE price_history SET expire_at = ? WHERE page = ? AND ts = ? AND key = ?",
-                    (wanted, page, ts, key),
-                )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
-import msgspec
-
+from webloom.adapters.sqlite import page_logs, page_prices
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database
 from webloom.adapters.sqlite.index_scan import LAST, conditions, consistent_read, scan_index
@@ -16,20 +14,12 @@ from webloom.adapters.sqlite.page_codec import number_of
 from webloom.adapters.sqlite.page_contents import bodies_of
 from webloom.adapters.sqlite.page_versions import by_number
 from webloom.adapters.sqlite.values import instant
-from webloom.deltas import restored
-from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import previous_number
+from webloom.ports.dump import WholePrice
 from webloom.ports.page_history import ChangeFilter, ChangeLog, Version
 from webloom.stores.cursors import values_of
 from webloom.stores.page_history import PricePlace, StoredPageHistory
-
-
-class _Change(msgspec.Struct):
-    changes: dict[str, Any]
-    alerts: list[str]
-
-
-_changes = msgspec.json.Decoder(_Change)
+from webloom.stores.page_items import change_log
 
 
 class SqlitePageHistory(StoredPageHistory):
@@ -37,7 +27,7 @@ class SqlitePageHistory(StoredPageHistory):
         self._db = database
 
     async def versions(
-        self, job_id: str, url: str, *, limit: int, before: int | None = None
+        self, watch_id: str, url: str, *, limit: int, before: int | None = None
     ) -> list[Version]:
         def query(connection: sqlite3.Connection) -> list[Version]:
             rows = connection.execute(
@@ -45,11 +35,11 @@ class SqlitePageHistory(StoredPageHistory):
                 SELECT number, hash, ts, bytes, base IS NOT NULL, expire_at FROM snapshots
                 WHERE page = ? AND number < ? AND bytes > 0 ORDER BY number DESC LIMIT ?
                 """,
-                (number_of(connection, job_id, url), LAST if before is None else before, limit),
+                (number_of(connection, watch_id, url), LAST if before is None else before, limit),
             )
             return [
                 Version(
-                    job_id=job_id,
+                    watch_id=watch_id,
                     url=url,
                     version=number,
                     snapshot_hash=snapshot_hash,
@@ -63,10 +53,10 @@ class SqlitePageHistory(StoredPageHistory):
 
         return await self._db.read(query)
 
-    async def _bodies(self, job_id: str, url: str, version: int) -> Sequence[bytes] | None:
+    async def _bodies(self, watch_id: str, url: str, version: int) -> Sequence[bytes] | None:
         def query(connection: sqlite3.Connection) -> list[bytes] | None:
             with consistent_read(connection):
-                page = number_of(connection, job_id, url)
+                page = number_of(connection, watch_id, url)
                 slot = None if page is None else by_number(connection, page, version)
                 has_content = slot is not None and slot.size
                 return bodies_of(connection, slot.id) if slot and has_content else None
@@ -79,19 +69,19 @@ class SqlitePageHistory(StoredPageHistory):
         behind = None if cursor is None else values_of(cursor, int, int)
         values: dict[str, Any] = {
             "run_id": chosen.run_id and plain(chosen.run_id),
-            "job_id": chosen.job_id and plain(chosen.job_id),
+            "job_id": chosen.watch_id and plain(chosen.watch_id),
             "url": chosen.url and plain(chosen.url),
             "batch": chosen.batch and plain(chosen.batch),
         }
-        of_job = "job_id = :job_id"
-        pages = conditions(values, url="url = :url", job_id=of_job)
+        of_watch = "job_id = :job_id"
+        pages = conditions(values, url="url = :url", job_id=of_watch)
         of_url = f"page IN (SELECT id FROM pages WHERE {pages})"
-        source, looked_at = f"change_logs WHERE {conditions(values, job_id=of_job)}", "true"
+        source, tested = f"change_logs WHERE {conditions(values, job_id=of_watch)}", "true"
         if chosen.batch is not None:
             source = "change_logs WHERE batch = :batch"
         elif chosen.run_id is not None:
             source = "change_logs WHERE run_id = :run_id"
-            looked_at = conditions(values, job_id=of_job, url=of_url)
+            tested = conditions(values, job_id=of_watch, url=of_url)
         elif chosen.url is not None:
             source = f"change_logs INDEXED BY change_logs_by_page WHERE {of_url}"
 
@@ -101,7 +91,7 @@ class SqlitePageHistory(StoredPageHistory):
                     connection,
                     source=source,
                     place=("ts", "snapshot"),
-                    chosen=looked_at,
+                    chosen=tested,
                     values=values,
                     limit=limit,
                     behind=behind,
@@ -111,69 +101,35 @@ class SqlitePageHistory(StoredPageHistory):
         return await self._db.scan(query)
 
     async def _price_records(
-        self, job_id: str, url: str, limit: int, before: PricePlace | None
-    ) -> list[tuple[str, PriceRecord]]:
+        self, watch_id: str, url: str, limit: int, before: PricePlace | None
+    ) -> list[tuple[WholePrice, int | None]]:
         ts, key = (LAST, "") if before is None else before
 
-        def query(connection: sqlite3.Connection) -> list[tuple[str, PriceRecord]]:
+        def query(connection: sqlite3.Connection) -> list[tuple[WholePrice, int | None]]:
             rows = connection.execute(
-                """
-                SELECT price_history.key, price_history.ts, price, currency, change_percent,
-                    coalesce(number, nullif(price_history.claimed, 0))
-                FROM price_history LEFT JOIN snapshots ON snapshots.key = version_key
+                f"""
+                SELECT {page_prices.COLUMNS}, number
+                FROM {page_prices.SOURCE} LEFT JOIN snapshots ON snapshots.key = version_key
                 WHERE price_history.page = ? AND price_history.ts <= ?
                     AND (price_history.ts, price_history.key) < (?, ?)
                 ORDER BY price_history.ts DESC, price_history.key DESC LIMIT ?
                 """,
-                (number_of(connection, job_id, url), ts, ts, bytes.fromhex(key), limit),
+                (number_of(connection, watch_id, url), ts, ts, bytes.fromhex(key), limit),
             )
-            return [(row[0].hex(), _price_record(job_id, url, *row[1:])) for row in rows]
+            return [(page_prices.price_of(row[:-1]), row[-1]) for row in rows]
 
         return await self._db.scan(query)
 
 
 def _change_log(connection: sqlite3.Connection, snapshot: int) -> ChangeLog:
-    job_id, url, number, before, ts, run_id, body, key = connection.execute(
-        """
-        SELECT pages.job_id, pages.url, number,
+    *row, before = connection.execute(
+        f"""
+        SELECT {page_logs.COLUMNS},
                (SELECT max(others.number) FROM snapshots AS others
-                WHERE others.page = pages.id AND others.number < snapshots.number),
-               change_logs.ts, run_id, body, iif(is_keyed, snapshots.key, NULL)
-        FROM change_logs JOIN snapshots ON snapshots.id = snapshot
-        JOIN pages ON pages.id = change_logs.page
-        WHERE snapshot = ?
+                WHERE others.page = pages.id AND others.number < snapshots.number)
+        FROM {page_logs.SOURCE} WHERE snapshot = ?
         """,
         (snapshot,),
     ).fetchone()
-    change = _changes.decode(restored(body))
-    return ChangeLog(
-        job_id=job_id,
-        url=url,
-        changes=change.changes,
-        previous=previous_number(number, before or 0),
-        current=number,
-        timestamp=ts,
-        run_id=run_id,
-        alerts=change.alerts,
-        key=None if key is None else key.hex(),
-    )
-
-
-def _price_record(
-    job_id: str,
-    url: str,
-    ts: int,
-    price: str,
-    currency: str | None,
-    change_percent: str | None,
-    version: int | None,
-) -> PriceRecord:
-    return PriceRecord(
-        job_id=job_id,
-        url=url,
-        price=Decimal(price),
-        currency=currency,
-        change_percent=None if change_percent is None else Decimal(change_percent),
-        timestamp=ts,
-        version=version,
-    )
+    item = page_logs.log_of(row)
+    return change_log(item, previous_number(item.number, before or 0))

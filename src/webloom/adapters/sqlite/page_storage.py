@@ -1,8 +1,7 @@
 """What the tables take, and what goes from them: slice by slice, so that others can write.
 
 What has expired goes first. While there is more than `prune_goal` allows, the oldest of what is
-superseded goes: contents of versions, then change logs, then price records, then the rows of
-versions without content, and at last change logs with pending notifications.
+superseded goes, as `prune_steps` has it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,14 @@ from typing import Any, NamedTuple
 
 from webloom.adapters.sqlite.batches import for_each
 from webloom.adapters.sqlite.database import Database, Operation
-from webloom.domain.retention import PruneGoal, Retention, is_storage_full, prune_goal
+from webloom.domain.retention import (
+    Prunable,
+    PruneGoal,
+    Retention,
+    is_storage_full,
+    prune_goal,
+    prune_steps,
+)
 from webloom.ports.page_storage import Usage
 
 DAY = 24 * 3600 * 1000  # milliseconds
@@ -51,13 +57,15 @@ class SqlitePageStorage:
 
         return await self._db.read(query)
 
-    async def prune(self) -> int:
+    async def prune(self, *, expired_only: bool = False) -> int:
         gone, is_last = 0, False
         while not is_last:
             expired = await self._db.write(self._expiring, None)
             gone += expired.items
             is_last = expired.is_last
         await self._db.measure_room()
+        if expired_only:
+            return gone
         used = await self._db.read(used_bytes)
         room = self._db.room
         goal = prune_goal(
@@ -187,43 +195,49 @@ def _expire_runs(connection: sqlite3.Connection, wall: int) -> tuple[int, int]:
 # What is superseded
 
 
+class _Rows(NamedTuple):
+    table: str
+    key: str
+    bytes: str  # that one takes
+    chosen: str
+    order: str = "expire_at"
+
+
+_PRUNABLE = {
+    Prunable.CONTENTS: _Rows("snapshots", "id", "bytes", "bytes > 0", "expire_at, below"),
+    Prunable.CHANGE_LOGS: _Rows("change_logs", "snapshot", "150 + length(body)", "untold = 0"),
+    Prunable.PRICES: _Rows("price_history", "key", "200", "true"),
+    Prunable.EMPTIED_VERSIONS: _Rows("snapshots", "id", "200", _WITHOUT_LOG),
+    # With each goes the row of its version, next time.
+    Prunable.PENDING_CHANGE_LOGS: _Rows("change_logs", "snapshot", "350 + length(body)", "true"),
+}
+
+
 def prune(connection: sqlite3.Connection, goal: PruneGoal, wall: int, retention: Retention) -> int:
     """Remove a slice of what is superseded; 0: enough is free, or nothing is left."""
     used = used_bytes(connection).all
-    excess = used - goal.bytes
-    if excess <= 0:
-        return 0
-    contents = _oldest(connection, "snapshots", "id", "bytes", "bytes > 0", excess, ", below")
-    if contents:
-        _drop_contents(connection, contents, wall, retention)
-        return len(contents)
-    for table, key, size, chosen, surplus in (
-        ("change_logs", "snapshot", "150 + length(body)", "untold = 0", excess),
-        ("price_history", "key", "200", "true", excess),
-        ("snapshots", "id", "200", _WITHOUT_LOG, excess),
-        # With each goes the row of its version, next time.
-        ("change_logs", "snapshot", "350 + length(body)", "true", used - goal.pending),
-    ):
-        if keys := _oldest(connection, table, key, size, chosen, surplus):
-            connection.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(key,) for key in keys])
+    for prunable, most in prune_steps(goal):
+        rows = _PRUNABLE[prunable]
+        keys = _oldest(connection, rows, used - most)
+        if keys and prunable is Prunable.CONTENTS:
+            _drop_contents(connection, keys, wall, retention)
+        elif keys:
+            connection.executemany(
+                f"DELETE FROM {rows.table} WHERE {rows.key} = ?", [(key,) for key in keys]
+            )
+        if keys:
             return len(keys)
     return 0
 
 
-def _oldest(
-    connection: sqlite3.Connection,
-    table: str,
-    key: str,
-    size: str,
-    chosen: str,
-    excess: int,
-    then_by: str = "",
-) -> list[Any]:
+def _oldest(connection: sqlite3.Connection, rows: _Rows, excess: int) -> list[Any]:
     """As many of a slice as free that many bytes."""
     keys: list[Any] = []
+    if excess <= 0:
+        return keys
     for found, freed in connection.execute(
-        f"SELECT {key}, {size} FROM {table} WHERE expire_at IS NOT NULL AND {chosen} "
-        f"ORDER BY expire_at{then_by} LIMIT {SLICE}"
+        f"SELECT {rows.key}, {rows.bytes} FROM {rows.table} "
+        f"WHERE expire_at IS NOT NULL AND {rows.chosen} ORDER BY {rows.order} LIMIT {SLICE}"
     ).fetchall():
         if excess <= 0:
             break

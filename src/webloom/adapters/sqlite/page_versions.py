@@ -6,10 +6,11 @@ A version stands where the earliest of its events does.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from webloom.adapters.sqlite.batches import plain, update
-from webloom.domain.storage_event import StorageEvent, next_number
+from webloom.domain.storage_event import StorageEvent, renumbered
 
 _COLUMNS = (
     "id, page, number, ts, claimed, hash, key, rank, content_rank, digest, base, below, bytes, "
@@ -44,6 +45,11 @@ class Slot(NamedTuple):
     def place(self) -> SlotPlace:
         """Unique in a page."""
         return self.ts, self.claimed, self.hash, self.key
+
+    @property
+    def is_emptied(self) -> bool:
+        """Its content has expired."""
+        return self.content_rank is not None and self.size == 0
 
 
 def by_key(connection: sqlite3.Connection, key: bytes) -> Slot | None:
@@ -99,8 +105,7 @@ def move(connection: sqlite3.Connection, slot: Slot, event: StorageEvent) -> Non
 def _renumber(
     connection: sqlite3.Connection, page: int, first: SlotPlace, *, can_fall: bool
 ) -> None:
-    """From a place on. A version that comes in between lets no number fall: what looks like a gap
-    is where others were that have expired."""
+    """From a place on."""
     row = connection.execute(
         f"""
         SELECT number FROM snapshots WHERE page = ? AND ts <= ? AND {_PLACE} < (?, ?, ?, ?)
@@ -108,8 +113,6 @@ def _renumber(
         """,
         (page, first[0], *first),
     ).fetchone()
-    before = row[0] if row else 0
-    changed: list[tuple[int, int]] = []
     following = connection.execute(
         f"""
         SELECT id, number, claimed FROM snapshots
@@ -117,20 +120,22 @@ def _renumber(
         """,
         (page, first[0], *first),
     )
-    for slot, number, claimed in following:
-        if number > before and not can_fall:
+    numbers: dict[int, int] = {}
+    for slot, number, new in renumbered(following, row[0] if row else 0, can_fall=can_fall):
+        if number != new:
+            numbers[slot] = new
+        elif not can_fall:
             break
-        before = next_number(claimed, before)
-        if before != number:
-            changed.append((before, slot))
     following.close()
-    set_numbers(connection, changed)
+    set_numbers(connection, numbers)
 
 
-def set_numbers(connection: sqlite3.Connection, changed: list[tuple[int, int]]) -> None:
-    """Pairs of a number and an id. No two versions of a page have the same number, not even for a
-    moment."""
+def set_numbers(connection: sqlite3.Connection, numbers: Mapping[int, int]) -> None:
+    """By id. No two versions of a page have the same number, not even for a moment."""
     connection.executemany(
-        "UPDATE snapshots SET number = -id - 1 WHERE id = ?", [(slot,) for _, slot in changed]
+        "UPDATE snapshots SET number = -id - 1 WHERE id = ?", [(slot,) for slot in numbers]
     )
-    connection.executemany("UPDATE snapshots SET number = ? WHERE id = ?", changed)
+    connection.executemany(
+        "UPDATE snapshots SET number = ? WHERE id = ?",
+        [(number, slot) for slot, number in numbers.items()],
+    )

@@ -1,8 +1,8 @@
 """Postings by their dedupe keys.
 
-Keys are hashes: each new one would change a page of its own in an index of all of them. So an index
-has the first bytes of a key only, and new ones are gathered in a small one, from which they move
-to the large one together, a page with many at a time.
+Keys are hashes, so each new one would change another page of an index of all keys. So indexes hold
+only the first bytes of a key, and new keys are gathered in a small index, from which they move to
+the large one together, many per page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TABLES = ("posting_keys", "fresh_keys")
 
 
 def key_bytes(dedupe_key: str) -> bytes | None:
-    """None: not a hash, so nothing is stored under it."""
+    """None: it is not a hash, so nothing is stored under it."""
     try:
         key = bytes.fromhex(dedupe_key)
     except ValueError:
@@ -88,7 +88,7 @@ def open_keys(connection: sqlite3.Connection, source_url: str, after: str, limit
         "limit": limit,
     }
     found: list[str] = []
-    for table in _TABLES:  # each in its own order: over both, SQLite would sort all that there is
+    for table in _TABLES:  # each in its own order: over both, SQLite would sort everything
         rows = connection.execute(
             f"""
             SELECT key FROM {table} CROSS JOIN postings ON id = posting

@@ -18,7 +18,7 @@ import msgspec
 from webloom.adapters.sqlite import posting_keys
 from webloom.adapters.sqlite.batches import as_json, change, given, plain, select_all
 from webloom.adapters.sqlite.import_ledger import find_row, write_row
-from webloom.adapters.sqlite.import_runs import RUNS, number_of
+from webloom.adapters.sqlite.import_run_codec import RUNS, number_of
 from webloom.adapters.sqlite.posting_codec import (
     Words,
     add_words,
@@ -57,6 +57,10 @@ class _Given(NamedTuple):
     body: bytes
     time: int | None  # when it was published
 
+    def listed_at(self, created_at: int) -> int:
+        """As `JobPosting` has it, in milliseconds."""
+        return created_at if self.time is None else self.time
+
 
 @dataclass(kw_only=True, slots=True)
 class Apply:
@@ -81,7 +85,7 @@ class _Change(NamedTuple):
 
     @property
     def time(self) -> int:
-        return self.old.created_at if self.new.time is None else self.new.time
+        return self.new.listed_at(self.old.created_at)
 
 
 def encode(items: list[Apply]) -> None:
@@ -229,7 +233,7 @@ class Writing:
         bodies = _Bodies()
         rows = []
         for number, (new, source) in enumerate(added, first):
-            time = self._wall if new.time is None else new.time
+            time = new.listed_at(self._wall)
             rows.append((number, source, new.posting.content_hash, time, *bodies.add(new.body)))
             self._words.append((None, words_of(first_place(time) | number, new.posting, source)))
         values = self._values(rows, bodies, mark)

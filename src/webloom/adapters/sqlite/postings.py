@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from webloom.adapters.sqlite import import_ledger, posting_codec, posting_writes
 from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.posting_keys import open_keys
-from webloom.adapters.sqlite.posting_search import count_postings, postings_page
+from webloom.adapters.sqlite.posting_search import SqlitePostingSearch, count_postings
 from webloom.adapters.sqlite.posting_writes import Apply, Writing
 from webloom.domain.import_run import Counts, Failure, Mark
 from webloom.ports.import_runs import Claim
-from webloom.ports.postings import Batch, PostingFilter, PostingPage, StoredPosting
+from webloom.ports.postings import Batch, StoredPosting
 
 COUNT_SECONDS = 1.0  # how old a count of all postings may be
 
@@ -18,12 +18,12 @@ COUNT_SECONDS = 1.0  # how old a count of all postings may be
 Change = Callable[[sqlite3.Connection], object]
 
 
-class SqlitePostings:
+class SqlitePostings(SqlitePostingSearch):
     """The port `Postings`. `durable_batches`: a power cut must not undo a batch whose message was
     acknowledged. Where the queue is in the same file, it undoes the acknowledgement as well."""
 
     def __init__(self, database: Database, *, durable_batches: bool) -> None:
-        self._db = database
+        super().__init__(database)
         self._applying = Operation(
             run=self._apply, prepare=posting_writes.encode, durable=durable_batches
         )
@@ -61,11 +61,6 @@ class SqlitePostings:
 
     async def find(self, dedupe_key: str) -> StoredPosting | None:
         return await self._db.read(lambda connection: posting_codec.find(connection, dedupe_key))
-
-    async def page(
-        self, chosen: PostingFilter, *, limit: int, cursor: str | None = None
-    ) -> PostingPage:
-        return await self._db.scan(postings_page(chosen, limit, cursor))
 
     async def count(self) -> tuple[int, int]:
         now = self._db.now()

@@ -10,7 +10,7 @@ import msgspec
 
 from webloom.adapters.sqlite.batches import as_json, select_all
 from webloom.adapters.sqlite.page_sources import LONGEST_HEAD, decompress, size_of
-from webloom.adapters.sqlite.values import instant
+from webloom.adapters.sqlite.values import Columns, instant
 from webloom.domain.inventory import (
     LargeSource,
     Metadata,
@@ -20,16 +20,16 @@ from webloom.domain.inventory import (
 )
 from webloom.domain.request_state import RequestState
 
+METADATA_COLUMNS = Columns(Metadata, without=("page_source",))
 RECORD_COLUMNS = (
-    "id, url, status, status_code, headers, cookies, final_url, retry_count, attempt_number, "
-    "error_message, last_attempt_at, coalesce(request_id, last_request_id), details, "
-    "created_at, updated_at"
+    "id, url, status, retry_count, attempt_number, error_message, last_attempt_at, "
+    "coalesce(request_id, last_request_id), details, created_at, updated_at, "
+    + ", ".join(METADATA_COLUMNS.names)
 )
 STATE_COLUMNS = (
     "status, token, request_id, background, last_request_id, attempt_number, retry_count, "
     "lease, retry_due, error_message"
 )
-_texts = msgspec.json.Decoder(dict[str, str])
 _anything = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -44,23 +44,17 @@ def record_of(row: Sequence[Any], source: str | None = None) -> Record:
     return Record(
         url=row[1],
         status=Status(row[2]),
-        metadata=Metadata(
-            status_code=row[3],
-            headers=row[4] and _texts.decode(row[4]),
-            cookies=row[5] and _texts.decode(row[5]),
-            page_source=source,
-            final_url=row[6],
-        ),
+        metadata=METADATA_COLUMNS.decode(row[11:], page_source=source),
         processing=Processing(
-            retry_count=row[7],
-            attempt_number=row[8],
-            error_message=row[9],
-            last_attempt_at=instant(row[10]),
-            last_request_id=row[11],
+            retry_count=row[3],
+            attempt_number=row[4],
+            error_message=row[5],
+            last_attempt_at=instant(row[6]),
+            last_request_id=row[7],
         ),
-        additional_details=row[12] and _anything.decode(row[12]),
-        created_at=instant(row[13]),
-        updated_at=instant(row[14]),
+        additional_details=row[8] and _anything.decode(row[8]),
+        created_at=instant(row[9]),
+        updated_at=instant(row[10]),
     )
 
 
@@ -70,11 +64,11 @@ def find_records(
     """Records by URL key, each with its page source up to so many bytes."""
     rows = select_all(
         connection,
-        f"url_key, {RECORD_COLUMNS}",
+        f"{RECORD_COLUMNS}, url_key",
         "records WHERE url_key IN (SELECT value FROM json_each(:keys))",
         keys=as_json([key for key, _ in items]),
     )
-    by_key = {row[0]: row[1:] for row in rows}
+    by_key = {row[-1]: row for row in rows}
     found: list[Record | None] = []
     for key, most in items:
         row = by_key.get(key)

@@ -110,11 +110,11 @@ class Reserve:
                 os.posix_fallocate(file, 0, self._whole())
             except OSError:
                 os.ftruncate(file, before.st_size)
-            # It is no refusal.
+            # This is not a refusal.
             os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         if self.is_short():
             return False
-        log.info("the reserve of the disk is complete", extra={"path": str(self.path)})
+        log.info("the disk space kept in reserve is complete", extra={"path": str(self.path)})
         return True
 
     def give_up(self) -> bool:
@@ -148,8 +148,8 @@ class Reserve:
         except OSError:
             return False
         if before:
-            told = {"path": str(self.path), "bytes_left": left}
-            log.warning("the disk is full: using the reserve", extra=told)
+            fields = {"path": str(self.path), "bytes_left": left}
+            log.warning("the disk is full: using the reserve", extra=fields)
         return before > 0
 
     def _took(self, to: Path, piece: int) -> bool:

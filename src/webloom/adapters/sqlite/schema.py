@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from webloom.adapters.sqlite import list_schema as lists
+from webloom.adapters.sqlite.connecting import is_full
 from webloom.adapters.sqlite.watch_schema import ALERTS, KEYED, METRICS, WATCHES
 from webloom.ports.clock import Clock
 
@@ -228,7 +230,7 @@ CREATE VIRTUAL TABLE posting_words USING fts5 (  -- its rows are places
 );
 """
 # A number for each pipeline, which grows with every change that a reader can see. It is added to
-# any file that lacks it: a Webloom that does not know of it keeps it up all the same.
+# any file that lacks it: a Webloom that does not know it still keeps it up.
 _VISIBLE = " OR ".join(
     f"old.{column} <> new.{column}"
     for column in ("token", "status", "updated_at", "attempt_number", "retry_count")
@@ -257,9 +259,35 @@ END;
 MOVED = """
 CREATE INDEX IF NOT EXISTS feeds_moved ON feeds (json_extract(config, '$.moved_to'));
 """
+# Targets that can't be reached; the same.
+TRIED = """
+CREATE INDEX IF NOT EXISTS notices_failed ON notices (target_url, id)
+    WHERE sent_at IS NULL AND attempts > 0;
+CREATE INDEX IF NOT EXISTS notices_sent ON notices (target_url, id) WHERE sent_at IS NOT NULL;
+"""
+# What processes did; added to any file that lacks it.
+WORKER_LOGS = """
+CREATE TABLE IF NOT EXISTS worker_logs (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    level TEXT NOT NULL,
+    role TEXT NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    message TEXT NOT NULL,
+    fields TEXT NOT NULL    -- as JSON
+) STRICT;
+CREATE INDEX IF NOT EXISTS worker_logs_by_time ON worker_logs (at);
+"""
 # As JSON: what the end of a run means for its feed.
 ENDING = "ALTER TABLE import_runs ADD COLUMN ending TEXT;"
-ADDED = {("change_logs", "is_keyed"): KEYED, ("import_runs", "ending"): ENDING}
+ADDED = {
+    ("change_logs", "is_keyed"): KEYED,
+    ("import_runs", "ending"): ENDING,
+    **{(table, "search"): lists.columns(table) for table in lists.TABLES},
+    **{(table, "searched"): lists.searched(table) for table in lists.TABLES},
+    ("feeds", "enabled"): lists.ENABLED,
+}
 # What brings a file of this layout to the next.
 CHANGES = {1: COPIES, 2: IMPORTS, 3: WATCHES, 4: ALERTS, 5: METRICS}
 
@@ -274,14 +302,30 @@ def prepare(connection: sqlite3.Connection, clock: Clock) -> float:
     connection.execute("BEGIN IMMEDIATE")
     _create_or_check(connection)
     _add_columns(connection)
-    for statement in _statements(REVISIONS + MOVED):
+    for statement in _statements(REVISIONS + MOVED + TRIED + WORKER_LOGS + lists.INDEXES):
         connection.execute(statement)
     connection.executemany(
         "INSERT OR IGNORE INTO revisions (pipeline) VALUES (?)", [(each,) for each in _COUNTED]
     )
     offset = _timeline_offset(connection, clock)
     connection.execute("COMMIT")
+    _make_searchable(connection)
     return float(offset)
+
+
+def _make_searchable(connection: sqlite3.Connection) -> None:
+    """Unless the disk is full: then the scheduler does it later."""
+    some = 1
+    while some:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            some = lists.make_searchable(connection)
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            connection.execute("ROLLBACK")
+            if not is_full(error):
+                raise
+            return
 
 
 def _create_or_check(connection: sqlite3.Connection) -> None:
@@ -309,10 +353,10 @@ def _create_or_check(connection: sqlite3.Connection) -> None:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """To any file that lacks them: a Webloom that does not know of them can go on with the file."""
+    """To any file that lacks them: a Webloom that does not know them can still use the file."""
     for (table, column), script in ADDED.items():
         found = connection.execute(
-            "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)
+            "SELECT 1 FROM pragma_table_xinfo(?) WHERE name = ?", (table, column)
         ).fetchone()
         if found is None:
             for statement in _statements(script):

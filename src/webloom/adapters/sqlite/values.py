@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints, overload
@@ -56,6 +57,8 @@ def _replaced(value: Any) -> Any:
 
 def stored(value: Any) -> Any:
     """As a column holds it."""
+    if value is None or isinstance(value, int | float | bytes):
+        return value
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, datetime):
@@ -66,13 +69,20 @@ def stored(value: Any) -> Any:
 
 
 def columns_of(*values: Any, without: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields of dataclasses as columns of the same names."""
+    """The fields of dataclasses as columns of the same names; those of structs as in JSON."""
     return {
-        field.name: stored(getattr(value, field.name))
+        column: stored(getattr(value, name))
         for value in values
-        for field in fields(value)
-        if field.name not in without
+        for name, column in _columns(value.__class__)
+        if column not in without
     }
+
+
+@cache
+def _columns(kind: type[Any]) -> tuple[tuple[str, str], ...]:
+    if issubclass(kind, msgspec.Struct):
+        return tuple((each.name, each.encode_name) for each in msgspec.structs.fields(kind))
+    return tuple((each.name, each.name) for each in fields(kind))
 
 
 class Columns(Generic[Value]):
@@ -83,7 +93,7 @@ class Columns(Generic[Value]):
         kept = [name for name in hints if name not in without]
         self.names = tuple(renamed.get(name, name) for name in kept)
         self._kind = kind
-        self._decoders = [(name, _decoder(hints[name])) for name in kept]
+        self._decoders = [(place, name, _decoder(hints[name])) for place, name in enumerate(kept)]
         self._values = attrgetter(*kept)
 
     def encode(self, value: Value) -> dict[str, Any]:
@@ -92,11 +102,10 @@ class Columns(Generic[Value]):
 
     def decode(self, row: Sequence[Any], **given: Any) -> Value:
         """Of a row that begins with these columns."""
-        found = {
-            name: value if decode is None or value is None else decode(value)
-            for (name, decode), value in zip(self._decoders, row, strict=False)
-        }
-        return self._kind(**found, **given)
+        for place, name, decode in self._decoders:
+            value = row[place]
+            given[name] = value if decode is None or value is None else decode(value)
+        return self._kind(**given)
 
 
 def _decoder(hint: Any) -> Callable[[Any], Any] | None:

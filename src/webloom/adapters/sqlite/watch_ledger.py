@@ -14,22 +14,21 @@ from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import Change
 from webloom.adapters.sqlite.values import instant, milliseconds
+from webloom.adapters.sqlite.watch_codec import WATCHES
 from webloom.adapters.sqlite.watch_run_codec import RUNS
-from webloom.adapters.sqlite.watches import WATCHES
 from webloom.domain.page_check import OUTCOMES, Checked
 from webloom.domain.storage_event import StorageEvent
 from webloom.domain.watch import (
     EVENTS,
     LastRun,
     Metrics,
-    Outcome,
+    PageFailure,
     RunHead,
     RunStatus,
     Tally,
     external_watch,
-    is_counted,
 )
-from webloom.domain.watch_run import NOT_READ, Counted, PageOutcome, latest, merged, with_counts
+from webloom.domain.watch_run import Counted, PageOutcome, counting, entered, latest, with_counts
 from webloom.stores.primitives import Now
 
 _NOTHING = Tally()
@@ -40,45 +39,34 @@ class _Run(NamedTuple):
     head: RunHead
 
 
-def count_check(connection: sqlite3.Connection, checked: Checked, wall: int) -> None:
-    run = _find(connection, checked.run_id)
-    if run is None or not is_counted(plain(checked.job_id), run.head, is_event=False):
-        return
-    failure = None
-    if checked.outcome is Outcome.FAILED:
-        failure = plain(checked.url), plain(checked.error or NOT_READ)
-    key = key_of(checked.job_id, checked.url)
-    added = _enter(connection, run.id, key, PageOutcome(checked.outcome), failure)
-    if added is not None:
-        _count(connection, run.id, added, wall)
-        if run.head.trigger == EVENTS:
-            _add_to_watch(connection, run.head.watch_id, added)
-
-
-def count_event(
-    connection: sqlite3.Connection, event: StorageEvent, wall: int, expire_at: int
+def count(
+    connection: sqlite3.Connection, seen: StorageEvent | Checked, wall: int, keep_runs: timedelta
 ) -> None:
-    """`expire_at` is for a run of events."""
-    job_id = plain(event.job_id)
-    run = None if event.run_id is None else _find(connection, event.run_id)
-    if run is not None and run.head.watch_id != job_id:
-        event, run = event.without_run, None
-    if not is_counted(job_id, run and run.head, is_event=True):
+    watch_id = plain(seen.watch_id)
+    run = None if seen.run_id is None else _find(connection, seen.run_id)
+    page = counting(watch_id, seen, run and run.head)
+    if page is None:
         return
-    is_named = event.run_id is not None
-    key = key_of(event.job_id, event.url) if is_named else bytes.fromhex(event.counted_as)
-    outcome = PageOutcome.of_event(event)
-    if run is not None and run.head.trigger != EVENTS:
-        if (added := _enter(connection, run.id, key, outcome)) is not None:
+    is_named = page.run_id == seen.run_id
+    key = key_of(seen.watch_id, seen.url) if is_named else bytes.fromhex(page.key)
+    outcome, event = page.outcome, page.event
+    if run is not None and event is None:
+        failure = None
+        if page.error is not None:
+            failure = PageFailure(url=plain(seen.url), reason=plain(page.error))
+        added = _enter(connection, run.id, key, outcome, failure)
+        if added is not None:
             _count(connection, run.id, added, wall)
+            if page.is_of_events:
+                _add_to_watch(connection, watch_id, added)
         return
-    run_id, last_run = plain(event.counting_run), _last_run(connection, job_id, wall)
+    run_id, last_run = plain(page.run_id), _last_run(connection, watch_id, wall)
     known = RUNS.load(connection, [run_id]).get(run_id)
     before, added, tally = None, outcome.tally, outcome.tally
     if known is not None:
         before, added = known.state, _enter(connection, known.row[-1], key, outcome) or _NOTHING
         tally = before.run.tally.plus(added)
-    counted = Counted(event, tally, timedelta(milliseconds=expire_at - wall))
+    counted = Counted(event, tally, keep_runs)
     after, _ = with_counts(before, counted, Now(instant(wall), instant(wall), 0.0))
     RUNS.save(connection, [Change(run_id, known, after)])
     if known is None:
@@ -86,7 +74,7 @@ def count_event(
         _enter(connection, number, key, outcome)
     if after is not None and after.last_event_at is not None:
         last = LastRun(run_id, after.run.status, after.last_event_at)
-        _add_to_watch(connection, job_id, added, last_run, last)
+        _add_to_watch(connection, watch_id, added, last_run, last)
 
 
 def _find(connection: sqlite3.Connection, run_id: str) -> _Run | None:
@@ -96,12 +84,12 @@ def _find(connection: sqlite3.Connection, run_id: str) -> _Run | None:
     return row and _Run(row[0], RunHead(row[1], row[2], RunStatus(row[3])))
 
 
-def _last_run(connection: sqlite3.Connection, job_id: str, wall: int) -> LastRun | None:
+def _last_run(connection: sqlite3.Connection, watch_id: str, wall: int) -> LastRun | None:
     """Of an external watch, which is added if there is no watch with this id. Its metrics begin
     with the runs that are kept. None: it has none, or is not external."""
     row = connection.execute(
         "SELECT is_external, last_run_id, last_status, last_run_at FROM watches WHERE watch_id = ?",
-        (job_id,),
+        (watch_id,),
     ).fetchone()
     if row is not None:
         is_known = row[0] and row[3] is not None
@@ -112,11 +100,11 @@ def _last_run(connection: sqlite3.Connection, job_id: str, wall: int) -> LastRun
             coalesce(sum(price_changes), 0)
         FROM job_runs WHERE watch_id = ? AND trigger = ?
         """,
-        (job_id, EVENTS),
+        (watch_id, EVENTS),
     ).fetchone()
     metrics = Metrics(pages_processed=counted[0], changes=counted[1], price_changes=counted[2])
-    watch = external_watch(job_id, instant(wall), metrics)
-    WATCHES.save(connection, [Change(job_id, None, watch)])
+    watch = external_watch(watch_id, instant(wall), metrics)
+    WATCHES.save(connection, [Change(watch_id, None, watch)])
     return None
 
 
@@ -149,26 +137,26 @@ def _enter(
     run: int,
     key: bytes,
     outcome: PageOutcome,
-    failure: tuple[str, str] | None = None,  # URL and reason
+    failure: PageFailure | None = None,
 ) -> Tally | None:
     """What it adds to the counters of the run; None: it changes nothing."""
     row = connection.execute(
         "SELECT outcome, is_price_change FROM watch_ledger WHERE run = ? AND key = ?", (run, key)
     ).fetchone()
     known = None if row is None else PageOutcome(OUTCOMES[row[0]], bool(row[1]))
-    new = merged(known, outcome)
-    if new == known:
+    entry = entered(known, outcome, failure)
+    if entry is None:
         return None
-    if new.outcome is not Outcome.FAILED:
-        failure = None
+    new, failure, added = entry
+    shown = (None, None) if failure is None else (failure.url, failure.reason)
     connection.execute(
         """
         INSERT OR REPLACE INTO watch_ledger (run, key, outcome, is_price_change, url, error)
         VALUES (?, ?, ?, ?, ?, ?)
         """,
-        (run, key, OUTCOMES.index(new.outcome), new.is_price_change, *(failure or (None, None))),
+        (run, key, OUTCOMES.index(new.outcome), new.is_price_change, *shown),
     )
-    return new.tally if known is None else new.tally.minus(known.tally)
+    return added
 
 
 def _count(connection: sqlite3.Connection, run: int, added: Tally, wall: int) -> None:
@@ -178,5 +166,5 @@ def _count(connection: sqlite3.Connection, run: int, added: Tally, wall: int) ->
             price_changes = price_changes + ?, updated_at = max(updated_at, ?)
         WHERE id = ?
         """,
-        (added.processed, added.failed, added.changes, added.price_changes, wall, run),
+        (*added.values, wall, run),
     )

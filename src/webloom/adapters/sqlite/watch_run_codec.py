@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -22,9 +21,7 @@ from webloom.domain.watch import (
     Tally,
     WatchRun,
 )
-from webloom.domain.watch_run import RunState
-
-LEDGER_KEPT = timedelta(days=2)  # that it outlives its run
+from webloom.domain.watch_run import RunState, ledger_until
 
 _RUN = Columns(WatchRun, without=("tally",))
 _TALLY = Columns(Tally)
@@ -55,10 +52,8 @@ def _encode(state: RunState) -> dict[str, Any]:
         "published_at": state.published_at,
         "expire_at": state.expires_at,
     }
-    if run.trigger == EVENTS and state.expires_at is not None:
-        columns["ledger_until"] = max(state.expires_at, run.updated_at + LEDGER_KEPT)
-    elif run.finished_at is not None:
-        columns["ledger_until"] = run.finished_at + LEDGER_KEPT
+    if (until := ledger_until(state)) is not None:
+        columns["ledger_until"] = until
     return columns
 
 

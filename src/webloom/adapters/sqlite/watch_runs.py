@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 from webloom.adapters.sqlite.batches import plain
 from webloom.adapters.sqlite.database import Database
-from webloom.adapters.sqlite.index_scan import consistent_read, scan_index
+from webloom.adapters.sqlite.index_scan import conditions, consistent_read, scan_index
 from webloom.adapters.sqlite.page_codec import key_of
 from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
-from webloom.adapters.sqlite.values import milliseconds
+from webloom.adapters.sqlite.values import encoded, milliseconds
+from webloom.adapters.sqlite.watch_codec import WATCHES
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS, RUNS, unchecked, with_failures
-from webloom.adapters.sqlite.watches import WATCHES
+from webloom.domain.listing import MOST_SCANNED, Count, counted_to
 from webloom.domain.retention import Retention
 from webloom.domain.watch import EVENTS, RunStatus, WatchRun
 from webloom.domain.watch_run import RunState
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 from webloom.stores.cursors import values_of
 from webloom.stores.watch_runs import FoundRun, StoredWatchRuns
 
 _TO_REPAIR = """
     SELECT watch_id FROM watches WHERE active_run_id IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM job_runs WHERE run_id = active_run_id AND status = 'in_progress')
+"""
+
+_KNOWN = {"watch_id": "watch_id = :watch_id", "status": "status = :status"}
+
+_FIRST_FAILURES = """
+    SELECT run_id, json_extract(failures, '$[0].reason') AS reason FROM job_runs
+    WHERE run_id IN (SELECT value FROM json_each(?)) AND reason IS NOT NULL
 """
 
 
@@ -42,12 +50,11 @@ def unchecked_in(connection: sqlite3.Connection, run_id: str) -> list[str]:
 
 class SqliteWatchRuns(StoredWatchRuns):
     def __init__(self, database: Database, *, retention: Retention) -> None:
-        keep = timedelta(days=retention.job_runs)
         super().__init__(
             SqliteDocuments(database, RUNS),
             SqlitePairs(database, WATCHES, RUNS),
             SqlitePairs(database, COUNTED_RUNS, WATCHES),
-            keep=keep,
+            keep=retention.kept_runs,
         )
         self._db = database
 
@@ -58,6 +65,12 @@ class SqliteWatchRuns(StoredWatchRuns):
             return found[0].run if found else None
 
         return await self._db.read(query)
+
+    async def first_failures(self, run_ids: Collection[str]) -> Mapping[str, str]:
+        wanted = encoded([plain(each) for each in run_ids])
+        return await self._db.read(
+            lambda connection: dict(connection.execute(_FIRST_FAILURES, (wanted,)).fetchall())
+        )
 
     async def unchecked(self, run_id: str) -> list[str]:
         def query(connection: sqlite3.Connection) -> list[str]:
@@ -83,9 +96,40 @@ class SqliteWatchRuns(StoredWatchRuns):
         return await self._db.read(query)
 
     async def runs(
-        self, chosen: RunFilter, *, limit: int, cursor: str | None = None
+        self,
+        chosen: RunFilter,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        oldest_first: bool = False,
     ) -> tuple[list[WatchRun], str | None]:
-        return await self._db.scan(_listed(chosen, limit, cursor))
+        behind = None
+        if cursor is not None:
+            behind = values_of(cursor, int, int, oldest_first=oldest_first)
+
+        def query(connection: sqlite3.Connection) -> tuple[list[WatchRun], str | None]:
+            with consistent_read(connection):
+                ids, following = scan_runs(
+                    connection, chosen, limit=limit, behind=behind, oldest_first=oldest_first
+                )
+                found = [find(connection, "id = ?", each)[0] for each in ids]
+            return [state.run for state in found], following
+
+        return await self._db.scan(query)
+
+    async def count_chosen(self, chosen: RunFilter, *, most: int) -> Count:
+        def query(connection: sqlite3.Connection) -> Count:
+            if chosen.watch_id is not None and chosen.status is not None:
+                found, following = scan_runs(connection, chosen, limit=MOST_SCANNED)
+                return counted_to(most, len(found), is_all=following is None)
+            values = _values(chosen)
+            rows = f"SELECT 1 FROM job_runs WHERE {conditions(values, **_KNOWN)} LIMIT :most"
+            [count] = connection.execute(
+                f"SELECT count(*) FROM ({rows})", values | {"most": most + 1}
+            ).fetchone()
+            return counted_to(most, count)
+
+        return await self._db.scan(query)
 
     async def _watches_to_repair(self) -> Sequence[str]:
         return await self._db.read(
@@ -104,38 +148,41 @@ class SqliteWatchRuns(StoredWatchRuns):
 
         return await self._db.read(query)
 
-    async def _idle_runs(self, idle_since: datetime) -> Sequence[tuple[str, str]]:
-        values = (RunStatus.IN_PROGRESS, EVENTS, milliseconds(idle_since))
+    async def _idle_runs(self, idle_since: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        values = (RunStatus.IN_PROGRESS, EVENTS, milliseconds(idle_since), limit)
         return await self._db.read(
             lambda connection: connection.execute(
                 "SELECT watch_id, run_id FROM job_runs "
-                "WHERE status = ? AND trigger = ? AND updated_at <= ?",
+                "WHERE status = ? AND trigger = ? AND updated_at <= ? LIMIT ?",
                 values,
             ).fetchall()
         )
 
 
-def _listed(
-    chosen: RunFilter, limit: int, cursor: str | None
-) -> Callable[[sqlite3.Connection], tuple[list[WatchRun], str | None]]:
-    behind = None if cursor is None else values_of(cursor, int, int)
-    values = {"watch_id": chosen.watch_id and plain(chosen.watch_id), "status": chosen.status}
-    by_watch = "watch_id = :watch_id" if chosen.watch_id is not None else "true"
-    by_status = "status = :status" if chosen.status is not None else "true"
-    known = by_watch if chosen.watch_id is not None else by_status
+def scan_runs(
+    connection: sqlite3.Connection,
+    chosen: RunFilter,
+    *,
+    limit: int,
+    behind: tuple[int, ...] | None = None,
+    oldest_first: bool = False,
+) -> tuple[list[int], str | None]:
+    """Ids of a page of the list, and the cursor of the next."""
+    values = _values(chosen)
+    known, looked_at = conditions(values, **_KNOWN), "true"
+    if chosen.watch_id is not None:  # whose index does not know the status
+        known, looked_at = _KNOWN["watch_id"], conditions(values, status=_KNOWN["status"])
+    return scan_index(
+        connection,
+        source=f"job_runs WHERE {known}",
+        place=("started_at", "id"),
+        chosen=looked_at,
+        values=values,
+        limit=limit,
+        behind=behind,
+        oldest_first=oldest_first,
+    )
 
-    def query(connection: sqlite3.Connection) -> tuple[list[WatchRun], str | None]:
-        with consistent_read(connection):
-            ids, following = scan_index(
-                connection,
-                source=f"job_runs WHERE {known}",
-                place=("started_at", "id"),
-                chosen="true" if known == by_status else by_status,
-                values=values,
-                limit=limit,
-                behind=behind,
-            )
-            found = [find(connection, "id = ?", each)[0] for each in ids]
-        return [state.run for state in found], following
 
-    return query
+def _values(chosen: RunFilter) -> dict[str, str | None]:
+    return {"watch_id": chosen.watch_id and plain(chosen.watch_id), "status": chosen.status}

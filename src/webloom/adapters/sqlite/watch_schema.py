@@ -43,7 +43,7 @@ CREATE TABLE job_runs (
     price_changes INTEGER NOT NULL DEFAULT 0,
     failures TEXT NOT NULL DEFAULT '[]',  -- of a run that has ended
     published_at INTEGER,
-    ledger_until INTEGER,   -- when its rows of the ledger may go; NULL: it has none, or goes on
+    ledger_until INTEGER,   -- when its rows of the ledger may go; NULL: it has none, or continues
     expire_at INTEGER       -- by our clock, as everywhere
 ) STRICT;
 CREATE INDEX job_runs_by_watch ON job_runs (watch_id, started_at);
@@ -124,7 +124,7 @@ CREATE TABLE snapshots (
     key BLOB NOT NULL UNIQUE,
     rank INTEGER NOT NULL,  -- of the event that gave its place, the earliest of all
     content_rank INTEGER,   -- of the event that gave its content, as `rank`; NULL: none did
-    digest BLOB,            -- of its content
+    digest BLOB,            -- of its content; empty: it is restored, and its content has expired
     base INTEGER,           -- the version that its content is a delta against
     below INTEGER NOT NULL,  -- how long the longest chain of deltas is that ends here, or more
     bytes INTEGER NOT NULL,  -- that its content takes; 0: it is not here
@@ -225,7 +225,7 @@ WATCHES = (
     + _counted("job_runs", size="300 + length(row.failures)")
 )
 
-# Of change logs with alerts: which are still to be told. And what counting watches needs, apart
+# Of change logs with alerts: which are still to be notified. And what counting watches needs, apart
 # from their URLs.
 ALERTS = """
 ALTER TABLE change_logs ADD COLUMN untold INTEGER NOT NULL DEFAULT 0;

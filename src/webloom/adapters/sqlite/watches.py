@@ -1,74 +1,41 @@
-"""Rows of `watches`. The configuration is one JSON object."""
+"""Watches: their queries."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
-from webloom.adapters.sqlite.batches import plain
+from webloom.adapters.sqlite.batches import for_each
 from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_codec import forget_validators
-from webloom.adapters.sqlite.primitives import Row, SqliteDocuments, SqlitePairs, Table
-from webloom.adapters.sqlite.values import Columns, milliseconds
+from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
+from webloom.adapters.sqlite.sorted_list import SortedList
+from webloom.adapters.sqlite.values import milliseconds
+from webloom.adapters.sqlite.watch_codec import WATCHES, watch_of
 from webloom.adapters.sqlite.watch_run_codec import COUNTED_RUNS
 from webloom.domain.retention import Retention
-from webloom.domain.watch import Metrics, Watch
+from webloom.domain.watch import Watch
 from webloom.ports.watches import WatchCounts
-from webloom.stores.cursors import page_of, values_of
 from webloom.stores.watches import StoredWatches
-
-_WATCH = Columns(Watch, without=("metrics", "begun"))
-_METRICS = Columns(Metrics, changes="changes_detected", price_changes="price_changes_detected")
-
-
-def watch_of(row: Row) -> Watch:
-    return _WATCH.decode(row, metrics=_METRICS.decode(row[len(_WATCH.names) :]))
-
-
-def _encode(watch: Watch) -> dict[str, Any]:
-    return _WATCH.encode(watch) | _METRICS.encode(watch.metrics) | {"name": watch.config.name}
-
-
-WATCHES = Table(
-    "watches",
-    key="watch_id",
-    columns=(*_WATCH.names[1:], *_METRICS.names),
-    decode=watch_of,
-    encode=_encode,
-)
 
 
 class SqliteWatches(StoredWatches):
     def __init__(self, database: Database, *, retention: Retention) -> None:
-        keep = timedelta(days=retention.job_runs)
         super().__init__(
             SqliteDocuments(database, WATCHES),
             SqlitePairs(database, WATCHES, COUNTED_RUNS),
-            keep=keep,
+            SortedList(database, WATCHES, paused="is_external = 0"),
+            keep=retention.kept_runs,
         )
         self._db = database
-        self._forgetting = Operation(run=self._forget)
+        self._forgetting = Operation(run=for_each(self._forget))
 
     async def forget_validators(self, watch_id: str) -> None:
         await self._db.write(self._forgetting, watch_id)
 
-    def _forget(self, connection: sqlite3.Connection, watch_ids: list[str]) -> list[None]:
-        for watch_id in watch_ids:
-            forget_validators(connection, watch_id, self._db.wall_ms())
-        return [None] * len(watch_ids)
-
-    async def watches(
-        self, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[Watch], str | None]:
-        behind = ("", "") if cursor is None else values_of(cursor, str, str)
-        where = "(name, watch_id) > (?, ?) ORDER BY name, watch_id LIMIT ?"
-        found = await self._find(where, *behind, limit + 1)
-        shown, following = page_of(
-            found, limit, lambda each: (plain(each.config.name), each.watch_id)
-        )
-        return list(shown), following
+    def _forget(self, connection: sqlite3.Connection, watch_id: str) -> None:
+        forget_validators(connection, watch_id, self._db.wall_ms())
 
     async def due_watches(self, now: datetime, *, limit: int) -> list[Watch]:
         # By the row and not by the id: 100,000 that are due at one moment are not sorted then.

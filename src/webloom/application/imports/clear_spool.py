@@ -30,7 +30,7 @@ class ClearSpool:
         files = await asyncio.to_thread(self._files)
         removed = 0
         for run_id in sorted({path.name.partition(".")[0] for path in files}):
-            run = await self.store.runs.find(run_id)
+            run = await self.store.listed_runs.find(run_id)
             if run is None or run.status is not RunStatus.RUNNING:
                 strays = [path for path in files if path.name.partition(".")[0] == run_id]
                 removed += await asyncio.to_thread(_remove, strays)

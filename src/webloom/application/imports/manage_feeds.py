@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from webloom.application.editing import checking, due_after_edit, tags_after, until_in_time
 from webloom.domain.errors import FeedBusy, FeedExists, FeedRefused
 from webloom.domain.feed import AUTO, Feed, FeedConfig, UrlTaken, next_run
+from webloom.domain.names import LONGEST_NAME, refuse_bad_name
 from webloom.domain.schedule import LONGEST_MINUTES, SHORTEST_MINUTES
-from webloom.jitter import jitter
+from webloom.domain.tags import checked_tags
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.feeds.mapping import check_mapping
 from webloom.ports.clock import Clock
 from webloom.ports.feeds import Feeds
-
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,25 +28,55 @@ class ManageFeeds:
     check: Callable[[str], str]  # a URL as given -> normalised; raises UrlRefused
     usual_minutes: float
 
-    async def add(self, url: str, name: str | None = None, **settings: Any) -> tuple[Feed, bool]:
+    async def add(
+        self, url: str, name: str | None = None, *, at_once: bool = False, **settings: Any
+    ) -> tuple[Feed, bool]:
         """The feed of the URL, and whether it is new; an existing one stays unchanged.
 
-        `settings` are fields of FeedConfig. The first scheduled run is one interval from now.
+        `settings` are fields of FeedConfig. The first scheduled run is one interval from now, or
+        due `at_once`.
         Raises UrlRefused, FeedRefused, StoreUnavailable.
         """
+        config = self.config(url, name, **settings)
+        feed_id = feed_id_of(config.url)
+        next_run_at = self._next_run(config)
+        if at_once and next_run_at is not None:
+            next_run_at = self.clock.now()
+        return await self.store.add(feed_id, config, next_run_at=next_run_at)
+
+    def config(self, url: str, name: str | None = None, **settings: Any) -> FeedConfig:
+        """The checked settings of a new feed. Raises UrlRefused, FeedRefused."""
         normal = self.check(url)
+        with checking("tags", FeedRefused):
+            settings["tags"] = checked_tags(settings.get("tags", []))
         config = FeedConfig(url=normal, name=(name or "").strip() or normal, **settings)
         refuse_bad(config)
-        return await self.store.add(feed_id_of(normal), config, next_run_at=self._next_run(config))
+        return config
 
-    async def edit(self, feed_id: str, *, url: str | None = None, **changes: Any) -> Feed | None:
-        """None: there is no such feed. With `url`, the same feed is fetched from there. Raises
+    async def known(self, config: FeedConfig) -> Feed | None:
+        """The feed that `add` would find instead of adding one. Raises StoreUnavailable."""
+        return await self.store.at_url(config.url) or await self.store.find(feed_id_of(config.url))
+
+    @until_in_time
+    async def edit(
+        self,
+        feed_id: str,
+        *,
+        url: str | None = None,
+        next_run_at: datetime | None = None,
+        **changes: Any,
+    ) -> Feed | None:
+        """None: there is no such feed. With `url`, the same feed is fetched from there. Where the
+        next run moves, `next_run_at` is when it was due before, if that is to be restored. Raises
         UrlRefused, FeedRefused, FeedExists, FeedBusy, StoreUnavailable."""
         feed = await self.store.find(feed_id)
         if feed is None:
             return None
         if url is not None:
             changes |= _moved(feed.config, self.check(url), changes)
+        if "tags" in changes:
+            with checking("tags", FeedRefused):
+                changes["tags"] = tags_after(changes["tags"], feed.config.tags)
         config = replace(feed.config, **changes)
         refuse_bad(config)
         if feed.active_run_id is not None and _reads_otherwise(feed.config, config):
@@ -54,11 +84,13 @@ class ManageFeeds:
                 f"{config.name} is being imported: wait until the run has ended, or cancel it, "
                 "before its URL, format or mapping changes"
             )
-        next_run_at = feed.next_run_at
+        moved_to = feed.next_run_at
         timing = ("enabled", "interval_minutes", "fetch_url")
         if any(getattr(config, name) != getattr(feed.config, name) for name in timing):
-            next_run_at = self._next_run(config)
-        edited = await self.store.edit(feed_id, config, next_run_at=next_run_at)
+            moved_to = self._next_run(config, before=next_run_at)
+        edited = await self.store.edit(
+            feed_id, config, next_run_at=moved_to, instead_of=feed.config
+        )
         if isinstance(edited, UrlTaken):
             raise FeedExists(feed_id=edited.by.feed_id, name=edited.by.config.name)
         return edited
@@ -68,14 +100,9 @@ class ManageFeeds:
         Raises StoreUnavailable."""
         return await self.store.remove(feed_id)
 
-    def _next_run(self, config: FeedConfig) -> datetime | None:
-        return next_run(
-            config,
-            now=self.clock.now(),
-            usual_minutes=self.usual_minutes,
-            failures=0,
-            jitter=jitter(),
-        )
+    def _next_run(self, config: FeedConfig, before: datetime | None = None) -> datetime | None:
+        due = partial(next_run, config, usual_minutes=self.usual_minutes)
+        return due_after_edit(due, self.clock.now(), before=before)
 
 
 def feed_id_of(url: str) -> str:
@@ -84,10 +111,8 @@ def feed_id_of(url: str) -> str:
 
 def refuse_bad(config: FeedConfig) -> None:
     """Raises FeedRefused."""
-    if len(config.name) > LONGEST_NAME:
-        raise FeedRefused(f"name: longer than {LONGEST_NAME} characters")
-    if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
-        raise FeedRefused("name: it contains a control character")
+    with checking("name", FeedRefused):
+        refuse_bad_name(config.name)
     if config.format != AUTO and config.format not in FORMATS:
         raise FeedRefused(
             f"format: {config.format[:40]!r} is not known; auto, or one of {', '.join(FORMATS)}"
@@ -97,10 +122,8 @@ def refuse_bad(config: FeedConfig) -> None:
         raise FeedRefused(
             f"interval: {minutes:g} minutes; wants {SHORTEST_MINUTES:g} to {LONGEST_MINUTES:.0f}"
         )
-    try:
+    with checking("mapping", FeedRefused):
         check_mapping(config.mapping)
-    except ValueError as error:
-        raise FeedRefused(f"mapping: {error}") from error
 
 
 def _moved(config: FeedConfig, url: str, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from webloom.domain.backoff import Backoff
 from webloom.domain.errors import FetchFailed
 from webloom.domain.exhaustion import exhaustion_in
 from webloom.domain.feed import LastFetch
+from webloom.domain.retry import is_retryable
 from webloom.domain.spool import KNOWN_FOLDER
 from webloom.jitter import jitter
 from webloom.ports.fetcher import Downloaded, Downloader
@@ -35,7 +37,7 @@ class Obtained:
 class ObtainFeed:
     downloader: Downloader
     spool: Path
-    retry_delay: float
+    retries: Backoff
 
     def path_of(self, run_id: str) -> Path:
         return self.spool / f"{run_id}.feed"
@@ -105,16 +107,16 @@ class ObtainFeed:
             await asyncio.to_thread(part.unlink, missing_ok=True)
 
     async def _download_with_retry(self, url: str, part: Path, known: LastFetch) -> Downloaded:
-        for _ in range(FETCH_ATTEMPTS - 1):
+        for failures in range(1, FETCH_ATTEMPTS):
             try:
                 got = await self.downloader.download(url, part, known=known)
             except FetchFailed as failure:
                 if not failure.retryable:
                     raise
             else:
-                if got.status_code < 500 or got.retry_after:
+                if got.retry_after or not is_retryable(got.status_code):
                     return got
-            await asyncio.sleep(self.retry_delay * (1 + jitter() / 2))
+            await asyncio.sleep(self.retries.delay(failures, jitter=jitter()))
         return await self.downloader.download(url, part, known=known)
 
 

@@ -20,7 +20,7 @@ from webloom.ports.fetcher import Downloaded, Downloader
 
 MOST_RECORDS = 2000
 SHOWN = 20  # postings, and records that failed
-_BATCH = 100
+BATCH = 100
 
 _batches = msgspec.json.Decoder(list[msgspec.Raw])
 _postings = msgspec.json.Decoder(JobPosting)
@@ -29,9 +29,15 @@ _postings = msgspec.json.Decoder(JobPosting)
 @dataclass(kw_only=True)
 class FeedSeen:
     bytes: int = 0
+    is_beginning: bool = False  # the feed has more than these
     last: ReadBatch | None = None  # it has the counts
     postings: list[JobPosting] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def is_cut(self) -> bool:
+        """Only the beginning was read. Else a feed that is not whole ends too early."""
+        return self.is_beginning or self.last is None or not self.last.is_last
 
     def note(self, batch: ReadBatch) -> None:
         self.last = batch
@@ -64,21 +70,32 @@ class PreviewFeed:
     async def _read(self, config: FeedConfig, path: Path, seen: FeedSeen) -> None:
         async with turn_at_host(self.turns, config.url):
             got = await fetched_feed(self.downloader, config.url, path)
-        seen.bytes = got.bytes
-        options = ReadOptions(
-            source_url=config.url,
-            source_name=config.name,
-            format=config.format,
-            mapping=config.mapping,
-            batch_size=_BATCH,
-            content_type=got.content_type,
-            max_bytes=self.max_bytes,
+        seen.bytes, seen.is_beginning = got.bytes, got.is_cut
+        await read_beginning(
+            self.reader,
+            path,
+            ReadOptions(
+                source_url=config.url,
+                source_name=config.name,
+                format=config.format,
+                mapping=config.mapping,
+                batch_size=BATCH,
+                content_type=got.content_type,
+                max_bytes=self.max_bytes,
+            ),
+            seen,
         )
-        async with self.reader.read(path, options) as batches:
-            async for batch in batches:
-                seen.note(batch)
-                if batch.fetched >= MOST_RECORDS:
-                    return
+
+
+async def read_beginning(
+    reader: FeedReader, path: Path, options: ReadOptions, seen: FeedSeen
+) -> None:
+    """Notes each batch in `seen`. Raises FeedUnreadable."""
+    async with reader.read(path, options) as batches:
+        async for batch in batches:
+            seen.note(batch)
+            if batch.fetched >= MOST_RECORDS:
+                return
 
 
 async def fetched_feed(downloader: Downloader, url: str, into: Path) -> Downloaded:

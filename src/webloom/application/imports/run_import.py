@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -93,6 +93,7 @@ class RunImport:
     max_feed: int
     usual_minutes: float
     lease: float
+    is_restoring: Callable[[], Awaitable[bool]]  # then there is none to claim
     complete_batches: bool = False  # for workers of other programs
     stall: float = STALL_SECONDS
     third_party_end: float = THIRD_PARTY_END_SECONDS
@@ -101,9 +102,13 @@ class RunImport:
         self, owner: str, *, run_id: str | None = None, busy_hosts: Collection[str] = ()
     ) -> Claim | None:
         """A run that no producer holds, or the given one; None: there is none."""
-        return await self.store.runs.claim(
+        claim = await self.store.runs.claim(
             owner, lease=self.lease, run_id=run_id, busy_hosts=busy_hosts
         )
+        if claim is not None and await self.is_restoring():  # later than the claim, to see its note
+            await self.store.runs.give_up(claim)
+            return None
+        return claim
 
     async def __call__(
         self, claim: Claim, on_change: Callable[[ImportRun], None] = lambda run: None
@@ -182,6 +187,8 @@ class _Production:
                 is_unmodified=obtained.is_unmodified,
             )
             if obtained.is_unmodified:
+                if self._before.content_hash is None:  # no producer of this run has published any
+                    self._reading = replace(self._reading, all_published=True)
                 return _End()
             if self._before.content_hash not in (None, obtained.fetched.content_hash):
                 await self._wait_for_earlier_batches()

@@ -51,7 +51,7 @@ class StoreBatch:
                 raise JsonTooLarge(f"more than {MOST_POSTINGS:,} postings")
         except (msgspec.MsgspecError, JsonTooLarge, RecursionError, UnicodeError) as error:
             reason = f"not an import batch: {error}"
-            await retry_until_available(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.dead_letter(reason))
             return
         mark = Mark(message.run_id, message.batch_index)
         if delivery.redelivered and delivery.attempt > MOST_DELIVERIES:
@@ -68,7 +68,7 @@ class StoreBatch:
         reason = f"its worker died {delivery.attempt - 1} times"
         failure = Failure(reason=reason, sample=f"batch {mark.batch_index}")
         await retry_until_available(lambda: self.store.fail_batch(mark, [failure], failed=records))
-        await retry_until_available(lambda: delivery.bury(reason))
+        await retry_until_available(lambda: delivery.dead_letter(reason))
 
 
 def decoded(body: bytes) -> ImportBatch[JobPosting] | ImportBatch[msgspec.Raw]:

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from webloom.domain.errors import UrlRefused
 from webloom.domain.network_policy import NetworkPolicy
+from webloom.parsing.typed_address import url_meant
 from webloom.parsing.web_url import host_of, normalise
 
 
@@ -22,6 +23,11 @@ def check_url(url: str, *, policy: NetworkPolicy) -> str:
     if is_address and (refusal := policy.refusal(host, _port_of(normal))):
         raise UrlRefused(refusal.detail)
     return normal
+
+
+def check_address(address: str, *, policy: NetworkPolicy) -> str:
+    """As `check_url`, of an address as a person types it: without a scheme it is https."""
+    return check_url(url_meant(address), policy=policy)
 
 
 def _port_of(url: str) -> int:

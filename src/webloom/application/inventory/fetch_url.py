@@ -146,7 +146,7 @@ class FetchUrl:
         finally:
             del self.in_flight[id(attempt)]
         if stands:
-            self._count(outcome)
+            self._note(attempt, outcome)
         else:
             log.warning(
                 "attempt was superseded", extra={"url": attempt.url, "token": attempt.token}
@@ -176,10 +176,16 @@ class FetchUrl:
         except Unavailable as error:  # then the leases run out
             log.warning("cannot give back", extra={"url": attempt.url, "error": str(error)})
 
-    def _count(self, outcome: Outcome) -> None:
-        self.tally.completed += isinstance(outcome, Completed)
-        self.tally.retried += isinstance(outcome, RetryLater)
-        self.tally.failed += isinstance(outcome, Failed)
+    def _note(self, attempt: Attempt, outcome: Outcome) -> None:
+        match outcome:
+            case Completed():
+                self.tally.completed += 1
+            case RetryLater(reason=reason):
+                self.tally.retried += 1
+                log.info("a URL will be fetched again", extra={"url": attempt.url, "error": reason})
+            case Failed(reason=reason):
+                self.tally.failed += 1
+                log.warning("a URL failed", extra={"url": attempt.url, "error": reason})
 
 
 def _unexpected(url: str, error: BaseException) -> FetchFailed:

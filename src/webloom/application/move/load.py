@@ -3,7 +3,7 @@
     batch -> put_if_newer -> compare with what the store holds now -> note how far it is
     (several at a time where they don't depend on each other)
 
-A load that was killed goes on where it was: as long as the stream begins with the items that the
+A load that was killed continues where it was: as long as the stream begins with the items that the
 note tells, nothing is written. Otherwise everything is put again, which is harmless: what is newer
 in the store stays.
 """
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from webloom.application.move.stream import MODULUS, Batch, DumpReader, Entry, hash_of
+from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import DumpRefused, EventRefused
 from webloom.ports.dump import COLLECTIONS, StoreSnapshot, WholeStore
 from webloom.stores.whole import is_settled, line_of
@@ -157,7 +158,7 @@ class Load:
             await finish(0)  # what is well
             raise
         finally:
-            await _cancel(task for _, task in writing)
+            await _cancel(*(task for _, task in writing))
 
     async def _finish(self, batch: Batch, putting: asyncio.Task[Verdict]) -> None:
         self._verdicts[batch.collection] += await putting
@@ -244,7 +245,7 @@ async def ahead(source: AsyncIterator[Item]) -> AsyncGenerator[Item]:
             reading = asyncio.create_task(step())
             yield found
     finally:
-        await _cancel([reading])
+        await _cancel(reading)
 
 
 async def _behind(rest: Batch, batches: Batches) -> Batches:
@@ -254,8 +255,6 @@ async def _behind(rest: Batch, batches: Batches) -> Batches:
         yield batch
 
 
-async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    ended = list(tasks)
-    for task in ended:
-        task.cancel()
-    await asyncio.gather(*ended, return_exceptions=True)
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    await cancel_and_wait(*tasks)
+    await asyncio.gather(*tasks, return_exceptions=True)  # so that their errors are retrieved

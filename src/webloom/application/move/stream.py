@@ -31,7 +31,11 @@ from webloom.stores.whole import LARGE, MOST_TOGETHER
 
 FORMAT, VERSION = "webloom-dump", 1
 MODULUS = 1 << 128
-LONGEST_LINE = 160_000_000  # bytes: the largest version takes 64 MB, and an escape six bytes
+LONGEST_LINE = 80_000_000  # bytes: the content of the largest version takes 64 MB
+# So many bytes are unpacked of any dump, and then so many times what has been read of it. Items
+# differ: pages of a megabyte that are the same but for a price are packed a few thousandfold.
+UNPACKED_ALWAYS = 16_000_000_000
+LARGEST_RATIO = 10_000
 _LIMITS = JsonLimits(values=1_000_000, depth=DEEPEST + 8)
 _NUMBERS, _MOMENTS = 1 << 63, 1 << 62
 _READ = 1 << 20
@@ -75,7 +79,7 @@ _items: dict[str, msgspec.json.Decoder[Any]] = {
 }
 
 
-def hash_of(raw: bytes) -> int:
+def hash_of(raw: bytes | msgspec.Raw) -> int:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=16).digest(), "big")
 
 
@@ -168,10 +172,7 @@ class DumpReader:
             size += len(raw)
         if entries:
             yield Batch(name, entries)
-        raise DumpRefused(
-            "the dump is truncated: its last line is missing. What it holds is loaded; get the "
-            "whole dump, and load it again"
-        )
+        raise DumpRefused("the dump is truncated: its last line is missing; get the whole dump")
 
     def _entry(self, number: int, collection: str, raw: msgspec.Raw) -> Entry:
         try:
@@ -181,19 +182,22 @@ class DumpReader:
                 item.config.schedule.refuse_bad(self._cron)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise DumpRefused(f"line {number}, of {collection}: {error}") from None
-        return Entry(item, hash_of(bytes(raw)), number)
+        return Entry(item, hash_of(raw), number)
 
 
 def _numbered(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-    stream = decompressor.stream_reader(file, closefd=False)
-    buffer, searched, number = bytearray(), 0, 0
+    packed = _Counted(file)
+    stream = decompressor.stream_reader(packed, closefd=False)  # type: ignore[arg-type]  # it only reads
+    buffer, searched, number, unpacked = bytearray(), 0, 0, 0
     while True:
         end = buffer.find(b"\n", searched)
         if end >= 0:
             number += 1
-            yield number, bytes(buffer[:end])
+            with memoryview(buffer) as whole, whole[:end] as line:  # it may be large: one copy
+                found = bytes(line)
             del buffer[: end + 1]
+            yield number, found
             searched = 0
             continue
         searched = len(buffer)
@@ -206,7 +210,26 @@ def _numbered(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             raise DumpRefused(f"the dump can't be decompressed, {where}: {error}") from error
         if not more:
             return
+        unpacked += len(more)
+        if unpacked > UNPACKED_ALWAYS + LARGEST_RATIO * packed.bytes:
+            raise DumpRefused(
+                f"the dump is more than {LARGEST_RATIO:,} times as large as it is packed, which "
+                "none is"
+            )
         buffer += more
+
+
+class _Counted:
+    """A file, and how much of it has been read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.bytes = 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._file.read(size)
+        self.bytes += len(piece)
+        return piece
 
 
 def _decoded(number: int, raw: bytes) -> _Item:
@@ -239,7 +262,10 @@ def _refuse_unsound(value: Any) -> None:
         raise ValueError("a date has no time zone")
     if isinstance(value, Place) and not (abs(value.ts) < _MOMENTS and value.claimed >= 0):
         raise ValueError("its place is out of range")
-    if is_dataclass(value):
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            _refuse_unsound(getattr(value, name))
+    elif is_dataclass(value):
         for field in fields(value):
             _refuse_unsound(getattr(value, field.name))
     elif isinstance(value, tuple | list):

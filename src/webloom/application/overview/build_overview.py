@@ -1,7 +1,7 @@
 """What is going on in this installation, built once for all concurrent callers.
 
 heartbeats, stores ----> Sampler: what was done in each minute --+
-brokers ----> ReadQueues: depths and rates ----------------------+--> BuildOverview --> Overview
+stores, brokers ----> GatherFacts: what answers, and how --------+--> BuildOverview --> Overview
 stores ----> StoredCounts: how much is stored, what fails -------+    (troubles.py decides
                                                                       what needs attention)
 """
@@ -15,24 +15,21 @@ from datetime import datetime
 
 from webloom.application.overview import sampler_counts as counted
 from webloom.application.overview.caching import SingleFlight, probe
-from webloom.application.overview.liveness import exhausted, no_room_for_feeds, unserved
-from webloom.application.overview.queue_states import QueueStates, ReadQueues
+from webloom.application.overview.facts import Facts, QueueState
+from webloom.application.overview.gather_facts import Brokers, GatherFacts
 from webloom.application.overview.sampler import Sampler
-from webloom.application.overview.snapshot import Down, QueueState, Snapshot
 from webloom.application.overview.stored_counts import StoredCounts
 from webloom.application.overview.troubles import Trouble, troubles
 from webloom.domain.import_run import IMPORT_QUEUE, ImportRun
 from webloom.domain.inventory import METADATA_QUEUE, Status
 from webloom.domain.page import CHECK_QUEUE
 from webloom.ports.clock import Clock
-from webloom.ports.connection import Connected
-from webloom.ports.heartbeats import ALIVE_SECONDS, Heartbeat, Heartbeats
+from webloom.ports.heartbeats import Heartbeat
 from webloom.ports.imports import Imports
 from webloom.ports.page_history import ChangeFilter, ChangeLog, PageHistory
-from webloom.ports.page_storage import PageStorage
-from webloom.ports.room import Room
 
 SHARED_SECONDS = 1.0
+RATE_MINUTES = 5
 SHOWN_CHANGES = 10
 SHOWN_FIELDS = ("textChanged", "price", "availability")
 MOST_RUNNING = 100
@@ -79,24 +76,19 @@ class Overview:
 @dataclass(kw_only=True, slots=True)
 class BuildOverview:
     sampler: Sampler
-    read_queues: ReadQueues
+    read_brokers: SingleFlight[Brokers]
+    gather_facts: GatherFacts
     stored: StoredCounts
-    heartbeats: Heartbeats
     own_beat: Callable[[], Heartbeat]
     imports: Imports
     page_history: PageHistory
-    page_storage: PageStorage
     clock: Clock
-    store_link: Connected
-    room: Room
     storage_queue: str
-    _queues: SingleFlight[QueueStates] = field(init=False)
     _overview: SingleFlight[Overview] = field(init=False)
     _running: list[ImportRun] = field(init=False, default_factory=list)  # as last known
     _changes: list[ChangeLog] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self._queues = SingleFlight(self.read_queues.__call__, SHARED_SECONDS)
         self._overview = SingleFlight(self._compose, SHARED_SECONDS)
 
     async def overview(self) -> Overview:
@@ -105,7 +97,15 @@ class BuildOverview:
 
     async def queues(self) -> list[QueueState]:
         """At most a second old."""
-        return (await self._queues.get()).queues
+        now, counts = self.clock.now(), self.sampler.counts
+        return [
+            replace(
+                queue,
+                handled=[count for _, count in counts.minutes((counted.HANDLED, queue.name), now)],
+                handled_per_minute=counts.rate((counted.HANDLED, queue.name), now, RATE_MINUTES),
+            )
+            for queue in (await self.read_brokers.get()).queues
+        ]
 
     async def record_counts(self) -> dict[Status, int]:
         """A few seconds old; older where counting takes long."""
@@ -113,74 +113,54 @@ class BuildOverview:
         return {status: counts.get(status, 0) for status in Status}
 
     async def _compose(self) -> Overview:
-        (
-            (seen, problem),
-            (running, _),
-            (changes, _),
-            (is_full, _),
-            queues,
-            stored,
-        ) = await asyncio.gather(
-            probe(self.heartbeats.seen(ALIVE_SECONDS)),
-            probe(self.imports.runs.changed(None, limit=MOST_RUNNING)),
+        (running, _), (changes, _), facts, stored = await asyncio.gather(
+            probe(self.imports.listed_runs.changed(None, limit=MOST_RUNNING)),
             probe(self.page_history.change_logs(ChangeFilter(), limit=SHOWN_CHANGES)),
-            probe(self.page_storage.is_full()),
-            self._queues.get(),
+            self.gather_facts(),
             self.stored.get(),
         )
         if running is not None:
             self._running = sorted(running, key=lambda run: run.started_at, reverse=True)
         if changes is not None:
             self._changes = [_short(change) for change in changes[0]]
-        beats = [each.heartbeat for each in seen or []]
-        roles = frozenset(beat.role for beat in beats)
-        if problem is None and not roles >= WORKING:  # they may be alive but unable to write
-            _, problem = await probe(self.heartbeats.beat(self.own_beat()))
-        full = self.room.full
-        down = list(queues.down)
-        if problem is not None and not full:
-            down.insert(0, Down.of("store", self.store_link, problem))
-        snapshot = Snapshot(
-            down=down,
-            full=full,
-            roles=None if problem or full else roles,
-            waiting=stored.waiting,
-            queues=queues.queues,
-            unserved=unserved([queue.name for queue in queues.queues], beats),
-            is_full=bool(is_full),
-            exhausted=exhausted(beats),
-            imports_wait=no_room_for_feeds(beats),
+        if facts.roles is not None and not facts.roles >= WORKING:  # alive but unable to write?
+            facts = await self.gather_facts.after_writing(self.own_beat(), facts)
+        facts = replace(
+            facts,
             failing_feeds=[feed for feed in stored.feeds if feed.failures],
             failing_watches=stored.watches.failing,
-            failed_pages=stored.failed_pages.found,
+            watch_errors=stored.watches.errors,
+            failing_targets=stored.failing_targets.found,
+            are_more_failing_targets=stored.failing_targets.are_more,
+            notifying=stored.failing_targets.watches,
+            failed_pages=len(stored.failed_pages.found),
             are_more_failed_pages=stored.failed_pages.are_more,
         )
         return Overview(
             at=self.clock.now(),
             counted_since=self.sampler.counts.since,
-            inventory=self._inventory(queues, beats, sum(stored.records.values())),
-            imports=self._pipeline(counted.IMPORTS, [queues.of(IMPORT_QUEUE)], stored.postings),
+            inventory=self._inventory(facts, sum(stored.records.values())),
+            imports=self._pipeline(counted.IMPORTS, facts, [IMPORT_QUEUE], stored.postings),
             watch=self._pipeline(
-                counted.WATCH,
-                [queues.of(CHECK_QUEUE), queues.of(self.storage_queue)],
-                stored.pages,
+                counted.WATCH, facts, [CHECK_QUEUE, self.storage_queue], stored.pages
             ),
             feeds=len(stored.feeds),
             watches=stored.watches.counts.all,
             running=self._running,
             changes=self._changes,
-            troubles=troubles(snapshot),
+            troubles=troubles(facts),
         )
 
-    def _inventory(self, queues: QueueStates, beats: list[Heartbeat], stored: int) -> Pipeline:
+    def _inventory(self, facts: Facts, stored: int) -> Pipeline:
         """Where the broker can't count what is in flight, the workers' own counts are summed."""
-        pipeline = self._pipeline(counted.INVENTORY, [queues.of(METADATA_QUEUE)], stored)
+        pipeline = self._pipeline(counted.INVENTORY, facts, [METADATA_QUEUE], stored)
         if pipeline.in_flight is None and pipeline.queued is not None:
-            return replace(pipeline, in_flight=sum(beat.in_flight for beat in beats))
+            return replace(pipeline, in_flight=sum(beat.in_flight for beat in facts.alive))
         return pipeline
 
-    def _pipeline(self, name: str, queues: list[QueueState], stored: int) -> Pipeline:
+    def _pipeline(self, name: str, facts: Facts, names: list[str], stored: int) -> Pipeline:
         now, counts = self.clock.now(), self.sampler.counts
+        queues = [queue for queue in facts.queues if queue.name in names]
         done = counts.minutes((name, counted.DONE), now)
         failed = counts.minutes((name, counted.FAILED), now)
         return Pipeline(

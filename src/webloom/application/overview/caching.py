@@ -17,13 +17,15 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 60.0
 REFRESH_WAIT_SECONDS = 0.2  # for a newer value, if there is an older one
 
 
-async def probe(call: Awaitable[Result]) -> tuple[Result | None, str | None]:
-    """The result, or why there is none."""
+async def probe(
+    call: Awaitable[Result], seconds: float | None = PROBE_SECONDS
+) -> tuple[Result | None, str | None]:
+    """The result, or why it failed."""
     try:
-        async with asyncio.timeout(PROBE_SECONDS):
+        async with asyncio.timeout(seconds):
             return await call, None
-    except TimeoutError:
-        return None, f"no answer within {PROBE_SECONDS:.0f} s"
+    except TimeoutError:  # without `seconds`, the call's own
+        return None, "no answer" if seconds is None else f"no answer within {seconds:.0f} s"
     except (Unavailable, BackendRefused) as error:
         return None, str(error)
 

@@ -15,14 +15,14 @@ from webloom.domain.errors import BackendRefused, Unavailable
 from webloom.domain.import_run import ImportRun
 from webloom.domain.watch import RunStatus, WatchRun
 from webloom.ports.clock import Clock
-from webloom.ports.heartbeats import Heartbeats
-from webloom.ports.import_runs import ImportRuns
-from webloom.ports.watch_runs import RunFilter, WatchRuns
+from webloom.ports.heartbeats import SEEN_SECONDS, Heartbeats
+from webloom.ports.import_runs import ListedRuns
+from webloom.ports.watch_run_listing import RunFilter, WatchRunListing
+from webloom.ports.watch_runs import WatchRuns
 
 log = logging.getLogger(__name__)
 
 SAMPLE_SECONDS = 5.0
-SEEN_SECONDS = 24 * 3600.0  # for which a process that vanished is remembered
 LOOK_BACK = timedelta(seconds=15)  # as in the stream of runs
 PAGE = 500
 MARGIN = timedelta(minutes=1)  # for clock skew, and runs that become visible late
@@ -33,8 +33,9 @@ MOST_ASKED = 200  # long runs queried one by one in one poll; the rest follow in
 @dataclass(kw_only=True, slots=True)
 class Sampler:
     heartbeats: Heartbeats
-    imports: ImportRuns
+    imports: ListedRuns
     watch_runs: WatchRuns
+    watch_run_listing: WatchRunListing
     clock: Clock
     counts: Counts = field(init=False)
     _imports_since: datetime | None = field(init=False, default=None)
@@ -100,7 +101,7 @@ class Sampler:
             found |= await self._watch_runs(RunFilter(status=RunStatus.IN_PROGRESS))
         found |= await self._watch_runs(RunFilter(), since - MARGIN)
         lost: list[str] = []
-        for run_id in self.counts.unheard_watches(found)[:MOST_ASKED]:
+        for run_id in self.counts.missing_watches(found)[:MOST_ASKED]:
             run = await self.watch_runs.find_run(run_id)
             if run is None:
                 lost.append(run_id)
@@ -117,7 +118,7 @@ class Sampler:
         found: dict[str, WatchRun] = {}
         cursor: str | None = None
         while len(found) < MOST_WATCH_RUNS:
-            runs, cursor = await self.watch_runs.runs(chosen, limit=PAGE, cursor=cursor)
+            runs, cursor = await self.watch_run_listing.runs(chosen, limit=PAGE, cursor=cursor)
             fresh = [run for run in runs if since is None or run.started_at >= since]
             found |= {run.run_id: run for run in fresh}
             if cursor is None or len(fresh) < len(runs):

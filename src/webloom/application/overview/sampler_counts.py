@@ -49,15 +49,15 @@ class Counts:
             now,
         )
 
-    def unheard_watches(self, heard: Container[str]) -> list[str]:
-        """Runs that were in progress at the last poll and are not in `heard`; those unheard of for
+    def missing_watches(self, found: Container[str]) -> list[str]:
+        """Runs that were in progress at the last poll and are not in `found`; those missing for
         longest first."""
-        return [run_id for run_id in self._watches.running if run_id not in heard]
+        return [run_id for run_id in self._watches.running if run_id not in found]
 
     def see_watches(
         self, runs: Iterable[WatchRun], now: datetime, lost: Iterable[str] = ()
     ) -> None:
-        """Those that started since the last poll, and those of `unheard_watches` that still exist;
+        """Those that started since the last poll, and those of `missing_watches` that still exist;
         `lost` no longer do."""
         for run_id in lost:
             self._watches.running.pop(run_id, None)
@@ -122,7 +122,7 @@ class _Totals:
 
     def __init__(self) -> None:
         self.is_empty = True  # until the first poll is over
-        self.running: dict[str, None] = {}  # runs in progress, those unheard of for longest first
+        self.running: dict[str, None] = {}  # runs in progress, those missing for longest first
         self._known: dict[str, dict[Name, int]] = {}
 
     def growth(self, owner: str, totals: dict[Name, int]) -> dict[Name, int]:

@@ -1,16 +1,20 @@
-"""What needs a person's attention, derived from a snapshot of the installation."""
+"""What needs a person's attention, and how bad it is: decided from the facts, and worded once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import Literal
 
-from webloom.application.overview.liveness import missing_scheduler
-from webloom.application.overview.snapshot import QueueState, Snapshot
+from webloom.application.overview.distinct_names import Named, distinct_names
+from webloom.application.overview.facts import Facts, QueueState, Waiting, unserved
+from webloom.domain.errors import Exhausted
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
+from webloom.parsing.target_url import shown_target
+from webloom.ports.heartbeats import Heartbeat
 
 MOST_OF_A_KIND = 10  # that are listed one by one
 LONGEST_REASON = 300  # characters
@@ -23,12 +27,16 @@ class Kind(StrEnum):
     QUEUE_UNSERVED = auto()
     DATABASE_FULL = auto()
     BUDGET_USED_UP = auto()
+    RESTORE_RUNNING = auto()
+    RESTORE_UNFINISHED = auto()
     RESOURCES_EXHAUSTED = auto()
     SPOOL_FULL = auto()
     QUEUE_FULL = auto()
     DEAD_LETTERS = auto()
     FEED_FAILS = auto()
     MORE_FEEDS_FAIL = auto()
+    TARGET_FAILS = auto()
+    MORE_TARGETS_FAIL = auto()
     WATCH_FAILS = auto()
     MORE_WATCHES_FAIL = auto()
     PAGES_FAIL = auto()
@@ -36,10 +44,13 @@ class Kind(StrEnum):
 
 _WARNINGS = frozenset(
     {
+        Kind.RESTORE_RUNNING,
         Kind.QUEUE_FULL,
         Kind.DEAD_LETTERS,
         Kind.FEED_FAILS,
         Kind.MORE_FEEDS_FAIL,
+        Kind.TARGET_FAILS,
+        Kind.MORE_TARGETS_FAIL,
         Kind.WATCH_FAILS,
         Kind.MORE_WATCHES_FAIL,
         Kind.PAGES_FAIL,
@@ -50,7 +61,7 @@ _WARNINGS = frozenset(
 @dataclass(frozen=True, slots=True)
 class Trouble:
     kind: Kind
-    what: str  # one sentence
+    what: str  # one sentence, which no other trouble has
     subject: str = ""  # the queue's name; the id of a run or a watch
     remedy: str = ""  # one sentence, where the cause itself says what to do
 
@@ -59,67 +70,123 @@ class Trouble:
         return "warning" if self.kind in _WARNINGS else "error"
 
 
-def troubles(snapshot: Snapshot) -> list[Trouble]:
+def troubles(facts: Facts) -> list[Trouble]:
     """Errors first."""
     found = [
-        *_of_storage(snapshot),
-        *_of_processes(snapshot),
-        *_of_queues(snapshot.queues),
-        *_of_feeds(snapshot.failing_feeds),
-        *_of_watches(snapshot.failing_watches),
+        *_of_storage(facts),
+        *_of_processes(facts),
+        *_of_queues(facts.queues),
+        *_of_feeds(facts.failing_feeds),
+        *_of_watches(facts.failing_watches, facts.watch_errors),
+        *_of_targets(facts),
     ]
-    if snapshot.failed_pages:
-        least = "At least " if snapshot.are_more_failed_pages else ""
-        count = _several(snapshot.failed_pages, "watched page")
+    if facts.failed_pages:
+        least = "At least " if facts.are_more_failed_pages else ""
+        count = _several(facts.failed_pages, "watched page")
         found.append(
             Trouble(Kind.PAGES_FAIL, f"{least}{count} could not be checked the last time.")
         )
     return sorted(found, key=lambda trouble: trouble.level != "error")
 
 
-def _of_storage(snapshot: Snapshot) -> Iterator[Trouble]:
-    for each in snapshot.down:
-        where = f"The {each.name} ({each.kind} at {each.address})"
-        yield Trouble(Kind.BACKEND_DOWN, f"{where} can't be used: {each.reason}")
-    if snapshot.full is not None:
-        what, _, advice = snapshot.full.partition(": ")
+def status(facts: Facts, *, needs_store: bool) -> Literal["ok", "degraded", "down"]:
+    """`down`: no URL can be accepted. A missing scheduler matters once something waits for it."""
+    is_store_down = facts.store.problem is not None or facts.full is not None
+    if not facts.brokers[0].answers or (is_store_down and needs_store):
+        return "down"
+    errors = {each.kind for each in troubles(facts) if each.level == "error"}
+    if facts.waiting == Waiting():
+        errors.discard(Kind.NO_SCHEDULER)
+    return "degraded" if errors else "ok"
+
+
+def missing_scheduler(facts: Facts) -> str | None:
+    """A sentence if something waits for a scheduler and none is alive."""
+    roles, waiting = facts.roles, facts.waiting
+    if roles is None or "scheduler" in roles or waiting == Waiting():
+        return None
+    names = [
+        _several(count, *words)
+        for count, *words in ((waiting.feeds, "feed"), (waiting.watches, "watch", "watches"))
+        if count
+    ]
+    wait = "waits" if waiting.feeds + waiting.watches == 1 else "wait"
+    return (
+        f"No scheduler is running, and {' and '.join(names)} {wait} for one: "
+        "imports and checks neither start nor finish."
+    )
+
+
+def exhausted(alive: Iterable[Heartbeat]) -> Exhausted | None:
+    """Resources that processes wait for. The same shortage is listed once, however many processes
+    report it."""
+    reported = {beat.exhausted: beat for beat in alive if beat.exhausted}
+    if not reported:
+        return None
+    what = [f"{beat.role} {beat.pid} on {beat.host}: {why}" for why, beat in reported.items()]
+    remedies = [beat.remedy for beat in reported.values() if beat.remedy]
+    return Exhausted("; ".join(what), "; ".join(remedies) or "see its log")
+
+
+def no_room_for_feeds(alive: Iterable[Heartbeat]) -> str | None:
+    """A sentence about the first process whose imports wait for disk space."""
+    for beat in alive:
+        if beat.imports_wait is not None:
+            return f"Imports wait for room: on {beat.host}, {beat.imports_wait}."
+    return None
+
+
+def _of_storage(facts: Facts) -> Iterator[Trouble]:
+    for each in (facts.store, *facts.brokers):
+        if each.problem is not None and (each is not facts.store or facts.full is None):
+            where = f"The {each.name} ({each.connection.kind} at {each.connection.address})"
+            yield Trouble(Kind.BACKEND_DOWN, f"{where} can't be used: {each.problem}")
+    if facts.full is not None:
         yield Trouble(
             Kind.DATABASE_FULL,
-            f"The database is full, so nothing new is stored: {what}.",
-            remedy=f"{advice[:1].upper()}{advice[1:]}.",
+            f"The database is full, so nothing new is stored: {facts.full.what}.",
+            remedy=f"{_capital(facts.full.remedy)}.",
         )
-    if snapshot.is_full:
+    if facts.is_full:
         yield Trouble(
             Kind.BUDGET_USED_UP, "The storage is full: nothing new is stored of watched pages."
         )
-    if snapshot.imports_wait is not None:
-        yield Trouble(Kind.SPOOL_FULL, snapshot.imports_wait)
+    if facts.restore is not None:
+        since = f"{facts.restore.at:%Y-%m-%d %H:%M} UTC"
+        what = f"The restore of a backup, begun at {since}, "
+        if facts.is_restoring:
+            what += "goes on: until it ends, nothing scheduled starts."
+            yield Trouble(Kind.RESTORE_RUNNING, what)
+        else:
+            what += "has not ended: nothing scheduled starts."
+            yield Trouble(Kind.RESTORE_UNFINISHED, what)
+    if waiting := no_room_for_feeds(facts.alive):
+        yield Trouble(Kind.SPOOL_FULL, waiting)
 
 
-def _of_processes(snapshot: Snapshot) -> Iterator[Trouble]:
+def _of_processes(facts: Facts) -> Iterator[Trouble]:
     """An unserved queue matters only if something waits there. Without any worker, that is the
     trouble."""
-    roles = snapshot.roles
+    roles = facts.roles
     if roles is not None and "worker" not in roles:
         yield Trouble(Kind.NO_WORKER, "No worker is alive: nothing that waits on a queue is done.")
     if roles is not None and "scheduler" not in roles:
         yield Trouble(
             Kind.NO_SCHEDULER,
-            missing_scheduler(snapshot.waiting, roles)
-            or "No scheduler is running: no import and no check of a watch begins or ends.",
+            missing_scheduler(facts)
+            or "No scheduler is running: imports and checks of watches neither start nor finish.",
         )
     if roles is not None and "worker" in roles:
-        for queue in snapshot.queues:
-            if queue.ready and queue.name in snapshot.unserved:
+        for queue in facts.queues:
+            if queue.ready and unserved([queue.name], facts.alive):
                 waiting = _several(queue.ready, "message")
                 what = f"No worker serves the queue {queue.name}; waiting there: {waiting}."
                 yield Trouble(Kind.QUEUE_UNSERVED, what, queue.name)
-    if snapshot.exhausted is not None:
-        who, _, advice = snapshot.exhausted.rpartition(": ")
+    if missing := exhausted(facts.alive):
         yield Trouble(
             Kind.RESOURCES_EXHAUSTED,
-            f"A process waits for resources of its machine: {who}.",
-            remedy=f"{advice[:1].upper()}{advice[1:]}; what waits goes on by itself.",
+            f"A process waits for resources of its machine: {missing.what}.",
+            remedy=_capital(f"{missing.remedy}; what waits continues by itself."),
         )
 
 
@@ -135,23 +202,60 @@ def _of_queues(queues: Sequence[QueueState]) -> Iterator[Trouble]:
 
 
 def _of_feeds(feeds: Sequence[Feed]) -> Iterator[Trouble]:
-    for feed in feeds[:MOST_OF_A_KIND]:
+    listed = feeds[:MOST_OF_A_KIND]
+    names = distinct_names(
+        [Named(each.config.name, each.config.fetch_url, each.feed_id) for each in listed]
+    )
+    for feed, name in zip(listed, names, strict=True):
         reason = _shortened(feed.last_error or "nothing of it could be stored")
-        what = f"The last import of {feed.config.name} failed{_times(feed.failures)}: {reason}"
+        what = f"The last import of {name} failed{_times(feed.failures)}: {reason}"
         yield Trouble(Kind.FEED_FAILS, what, feed.last_run_id or "")
     if (more := len(feeds) - MOST_OF_A_KIND) > 0:
         what = f"The last import of {_several(more, 'more feed')} failed."
         yield Trouble(Kind.MORE_FEEDS_FAIL, what)
 
 
-def _of_watches(watches: Sequence[Watch]) -> Iterator[Trouble]:
-    for watch in watches[:MOST_OF_A_KIND]:
-        name, times = watch.config.name, _times(watch.failures)
-        what = f"No page of the watch {name} could be checked{times}."
+def _of_watches(watches: Sequence[Watch], errors: Mapping[str, str]) -> Iterator[Trouble]:
+    listed = watches[:MOST_OF_A_KIND]
+    for watch, name in zip(listed, distinct_names([*map(_named, listed)]), strict=True):
+        reason = _shortened(errors.get(watch.last_run_id or "") or "the run gives no reason")
+        what = f"No page of the watch {name} could be checked{_times(watch.failures)}: {reason}"
         yield Trouble(Kind.WATCH_FAILS, what, watch.watch_id)
     if (more := len(watches) - MOST_OF_A_KIND) > 0:
         what = f"Nor could any page of {_several(more, 'more watch', 'more watches')}."
         yield Trouble(Kind.MORE_WATCHES_FAIL, what)
+
+
+def _of_targets(facts: Facts) -> Iterator[Trouble]:
+    """Several of one watch that look alike without their secrets are one trouble."""
+    latest = facts.failing_targets
+    alike = Counter(
+        (each.watch_id, shown_target(each.target_url), each.error)
+        for each in latest[:MOST_OF_A_KIND]
+    )
+    known = [facts.notifying[each] for each, _, _ in alike if each in facts.notifying]
+    names = dict(
+        zip((each.watch_id for each in known), distinct_names([*map(_named, known)]), strict=True)
+    )
+    for (watch_id, target, error), count in alike.items():
+        watch = f"the watch {names.get(watch_id) or f'{watch_id}, which was removed,'}"
+        latest_of = "notification" if count == 1 else "notifications"
+        to = target if count == 1 else f"{count} targets {target}"
+        reason = _shortened(error or "it was not delivered")
+        what = f"The latest {latest_of} of {watch} to {to} failed: {reason}"
+        yield Trouble(Kind.TARGET_FAILS, what, watch_id)
+    if (more := len(latest) - MOST_OF_A_KIND) > 0:
+        least = "at least " if facts.are_more_failing_targets else ""
+        what = f"The latest notification to {least}{_several(more, 'more target')} failed."
+        yield Trouble(Kind.MORE_TARGETS_FAIL, what)
+
+
+def _named(watch: Watch) -> Named:
+    return Named(watch.config.name, next(iter(watch.config.urls), ""), watch.watch_id)
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def _times(failures: int) -> str:

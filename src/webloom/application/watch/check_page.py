@@ -22,7 +22,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -38,6 +38,7 @@ from webloom.domain.inventory import MAX_ATTEMPTS
 from webloom.domain.page import CHECK_QUEUE
 from webloom.domain.page_check import Checked, Validators
 from webloom.domain.politeness import Defer
+from webloom.domain.retry import is_retryable
 from webloom.domain.storage_event import Origin, milliseconds_of
 from webloom.domain.watch import Outcome, Watch
 from webloom.jitter import jitter
@@ -63,7 +64,7 @@ class PageCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The message on `watch-pages`."""
 
     run_id: str
-    job_id: str
+    watch_id: str = msgspec.field(name="jobId")
     url: str
     failed: int = 0  # fetches in this run
     deaths: int = 0  # of workers that had it
@@ -75,7 +76,7 @@ class PageCheck(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     def checked(self, at: datetime, outcome: Outcome, **details: Any) -> Checked:
         return Checked(
-            job_id=self.job_id,
+            watch_id=self.watch_id,
             url=self.url,
             run_id=self.run_id,
             at=at,
@@ -107,7 +108,7 @@ class CheckPage:
             return
         check: PageCheck = request
         began = self.clock.now()  # before the watch is read: its selection may change meanwhile
-        watch = await retry_until_available(lambda: self.watches.find_watch(check.job_id))
+        watch = await retry_until_available(lambda: self.watches.find_watch(check.watch_id))
         if watch is None or not await retry_until_available(
             lambda: self.runs.is_open(check.run_id, check.url)
         ):
@@ -131,7 +132,7 @@ class CheckPage:
     async def _check(
         self, delivery: Delivery, check: PageCheck, watch: Watch, began: datetime
     ) -> None:
-        page = await retry_until_available(lambda: self.pages.find_page(check.job_id, check.url))
+        page = await retry_until_available(lambda: self.pages.find_page(check.watch_id, check.url))
         path = self.spool / f"{uuid.uuid4().hex}.page"
         await asyncio.to_thread(make_spool, self.spool)
         try:
@@ -176,13 +177,13 @@ class CheckPage:
         got: Downloaded,
         read: PageRead,
     ) -> None:
-        if problem := content_problem(read.reading.classification):
+        if problem := content_problem(read.reading):
             raise PageUnreadable(problem)
         if page is not None and page.snapshot_hash == read.reading.snapshot_hash:
             await self._note_unchanged(check, began, got)
             return
         message = {
-            "jobId": check.job_id,
+            "jobId": check.watch_id,
             "runId": check.run_id,
             "url": check.url,
             "ts": _timestamp(page, began),
@@ -214,7 +215,7 @@ def _timestamp(page: StoredPage | None, began: datetime) -> int:
 
 
 def _known(page: StoredPage | None) -> LastFetch:
-    if page is None or page.version is None:
+    if not _has_text(page):
         return LastFetch()
     return LastFetch(etag=page.validators.etag, last_modified=page.validators.last_modified)
 
@@ -223,14 +224,19 @@ def _refuse_status(got: Downloaded) -> None:
     problem = status_problem(got.status_code)
     if problem is None or got.status_code == 304:
         return
-    retryable = got.status_code == 429 or got.status_code >= 500
+    retryable = is_retryable(got.status_code)
     raise FetchFailed(reason=problem, retryable=retryable, retry_after=got.retry_after)
 
 
 def _is_same(page: StoredPage | None, got: Downloaded) -> bool:
-    if page is None or page.version is None:
+    if not _has_text(page):
         return False
     return got.status_code == 304 or page.validators.body_hash == got.sha256
+
+
+def _has_text(page: StoredPage | None) -> TypeGuard[StoredPage]:
+    """A page that is stored without text is read at each check, which tells why it has none."""
+    return page is not None and page.version is not None and bool(page.text)
 
 
 def _order(path: Path, got: Downloaded, watch: Watch, page: StoredPage | None) -> PageOrder:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
+from webloom.application.editing import checking, due_after_edit, tags_after, until_in_time
 from webloom.application.watch.check_targets import TargetChecks
 from webloom.domain.errors import UrlRefused, WatchRefused
+from webloom.domain.names import LONGEST_NAME, refuse_bad_name
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
+from webloom.domain.tags import checked_tags
 from webloom.domain.watch import Target, Thresholds, Watch, WatchConfig, next_run
-from webloom.jitter import jitter
 from webloom.parsing.pages.selection import check_selection
 from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
@@ -24,7 +26,6 @@ from webloom.ports.cron import Cron
 from webloom.ports.pages import Pages
 from webloom.ports.watches import Watches
 
-LONGEST_NAME = 200
 LISTED_AT_ONCE = 200
 MOST_URLS = 10_000  # of one watch
 FEW_URLS = 50  # checked faster than a thread starts
@@ -63,32 +64,50 @@ class ManageWatches:
         return TargetChecks(self.check_target)
 
     async def add(
+        self, urls: list[str], *, watch_id: str | None = None, **given: Any
+    ) -> tuple[Watch, bool]:
+        """The watch, and whether it is new; an existing id stays unchanged. `given` is as for
+        `config`. Raises WatchRefused, StoreUnavailable."""
+        return await self.add_config(await self.config(urls, **given), watch_id)
+
+    async def add_config(
+        self, config: WatchConfig, watch_id: str | None = None
+    ) -> tuple[Watch, bool]:
+        """As `add`. The first run is due at once. Raises StoreUnavailable."""
+        next_run_at = self.clock.now() if config.enabled else None
+        watch_id = watch_id or uuid.uuid4().hex[:16]
+        return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
+
+    async def config(
         self,
         urls: list[str],
         *,
         name: str | None = None,
-        watch_id: str | None = None,
         checks: TargetChecks | None = None,
         **given: Any,
-    ) -> tuple[Watch, bool]:
-        """The watch, and whether it is new; an existing id stays unchanged.
+    ) -> WatchConfig:
+        """The checked settings of a new watch.
 
-        `given` are fields of WatchConfig; `checks` are shared by all watches of a list. The first
-        run is due at once. Raises WatchRefused, StoreUnavailable.
+        `given` are fields of WatchConfig; `checks` are shared by all watches of a list. Raises
+        WatchRefused.
         """
         given["targets"] = self._whole(given.get("targets", []), known=[])
+        with checking("tags", WatchRefused):
+            given["tags"] = checked_tags(given.get("tags", []))
         normal = await self._normal(urls)
         settings = {"schedule": Schedule(every_minutes=self.usual_minutes)} | given
         name = (name or "").strip() or normal[0][:LONGEST_NAME]
         config = WatchConfig(name=name, urls=normal, **settings)
         await self._refuse_bad(config, checks or self.target_checks())
-        next_run_at = self.clock.now() if config.enabled else None
-        watch_id = watch_id or uuid.uuid4().hex[:16]
-        return await self.store.add_watch(watch_id, config, next_run_at=next_run_at)
+        return config
 
-    async def edit(self, watch_id: str, **changes: Any) -> Watch | None:
+    @until_in_time
+    async def edit(
+        self, watch_id: str, *, next_run_at: datetime | None = None, **changes: Any
+    ) -> Watch | None:
         """None: there is no such watch. A target with … in its URL stays unchanged and keeps its
-        secret. Raises WatchRefused, StoreUnavailable."""
+        secret. Where the next run moves, `next_run_at` is when it was due before, if that is to be
+        restored. Raises WatchRefused, StoreUnavailable."""
         watch = await self.store.find_watch(watch_id)
         if watch is None:
             return None
@@ -98,21 +117,25 @@ class ManageWatches:
             changes["urls"] = await self._normal(changes["urls"])
         if "name" in changes:
             changes["name"] = changes["name"].strip()
+        if "tags" in changes:
+            with checking("tags", WatchRefused):
+                changes["tags"] = tags_after(changes["tags"], watch.config.tags)
         if "targets" in changes:
             changes["targets"] = self._whole(changes["targets"], known=watch.config.targets)
         config = replace(watch.config, **changes)
         await self._refuse_bad(config, self.target_checks())
-        next_run_at = next_run(
-            config, now=self.clock.now(), failures=0, jitter=jitter(), next_match=self.cron
+        due = partial(next_run, config, next_match=self.cron)
+        moved_to = due_after_edit(due, self.clock.now(), before=next_run_at)
+        return await self.store.edit_watch(
+            watch_id, config, next_run_at=moved_to, instead_of=watch.config
         )
-        return await self.store.edit_watch(watch_id, config, next_run_at=next_run_at)
 
     async def remove(self, watch_id: str, *, with_pages: bool) -> bool:
         """False: there is no such watch. Ends its run. `with_pages` also removes its stored pages,
         even if there is no watch. Raises StoreUnavailable."""
         is_found = await self.store.remove_watch(watch_id)
         if with_pages:
-            await self.pages.forget_job(watch_id)
+            await self.pages.forget_watch(watch_id)
         return is_found
 
     def _whole(self, given: list[Target], *, known: list[Target]) -> list[Target]:
@@ -153,17 +176,16 @@ class ManageWatches:
     async def _refuse_bad(self, config: WatchConfig, checks: TargetChecks) -> None:
         if not config.name:
             raise WatchRefused("name: it is empty")
-        if len(config.name) > LONGEST_NAME:
-            raise WatchRefused(f"name: longer than {LONGEST_NAME} characters")
-        if any(unicodedata.category(each) in ("Cc", "Cs") for each in config.name):
-            raise WatchRefused("name: it contains a control character")
-        with _named("schedule"):
+        with checking("name", WatchRefused):
+            refuse_bad_name(config.name)
+        with checking("schedule", WatchRefused):
             config.schedule.refuse_bad(self.cron)
-        await asyncio.to_thread(refuse_bad_selection, config.selection)  # may take a second
+        if config.selection != Selection():
+            await asyncio.to_thread(refuse_bad_selection, config.selection)  # may take a second
         _refuse_thresholds(config.thresholds)
         if len(config.targets) > MOST_TARGETS:
             raise WatchRefused(f"targets: more than {MOST_TARGETS}")
-        with _named("targets"):
+        with checking("targets", WatchRefused):
             await checks.refuse_bad([target.url for target in config.targets])
             for target in config.targets:
                 _check_secret(target)
@@ -173,11 +195,11 @@ class ManageWatches:
 def _refuse_checking(watch: Watch, changes: dict[str, Any]) -> None:
     """The settings for checking pages can't be changed on an external watch. Unchanged values are
     accepted."""
-    others = changes.keys() - {"name", "targets"}
+    others = changes.keys() - {"name", "tags", "targets"}
     if refused := sorted(name for name in others if changes[name] != getattr(watch.config, name)):
         raise WatchRefused(
-            f"{refused[0]}: another program checks the pages of this job; only its name and its "
-            "targets can be changed"
+            f"{refused[0]}: another program checks the pages of this watch; only its name, its "
+            "tags and its targets can be changed"
         )
 
 
@@ -185,29 +207,22 @@ def _kept(given: Target, known: Target) -> Target:
     return replace(given, url=known.url, secret=given.secret or known.secret)
 
 
-@contextmanager
-def _named(setting: str) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise WatchRefused(f"{setting}: {error}") from error
-
-
 def refuse_bad_selection(selection: Selection) -> None:
     """Raises WatchRefused."""
-    _refuse_phrases(
-        {
-            "selection.keep": selection.keep,
-            "selection.drop": selection.drop,
-            "selection.ignoreText": selection.ignore_text,
-            "selection.ignorePattern": selection.ignore_pattern,
-        }
-    )
-    with _named("selection"):
-        check_selection(selection)
+    parts = {
+        "selection.keep": Selection(keep=selection.keep),
+        "selection.drop": Selection(drop=selection.drop),
+        "selection.ignoreText": Selection(ignore_text=selection.ignore_text),
+        "selection.ignorePattern": Selection(ignore_pattern=selection.ignore_pattern),
+    }
+    for name, part in parts.items():
+        entries = (*part.keep, *part.drop, *part.ignore_text, *part.ignore_pattern)
+        _refuse_phrases({name: entries})
+        with checking(name, WatchRefused):
+            check_selection(part)
 
 
-def _refuse_phrases(phrases: dict[str, list[str]]) -> None:
+def _refuse_phrases(phrases: Mapping[str, Sequence[str]]) -> None:
     for name, texts in phrases.items():
         if len(texts) > MOST_PHRASES:
             raise WatchRefused(f"{name}: more than {MOST_PHRASES}")

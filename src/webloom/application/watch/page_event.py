@@ -21,7 +21,7 @@ from webloom.ports.pages import StoredPage
 def page_event(
     watch: Watch, page: StoredPage | None, got: Downloaded, read: PageRead
 ) -> dict[str, Any]:
-    """Without the job, its run, the URL and the time."""
+    """Without the watch, its run, the URL and the time."""
     reading = read.reading
     price = _event_price(reading, page)
     diff, sentences = _changes(watch, page, read, price)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from webloom.domain.page import Classification, PageType
+from webloom.domain.page import PageType
 from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
+from webloom.parsing.pages.page import PageReading
 from webloom.parsing.storage_event import DEEPEST, MOST_PARSED, MOST_VALUES, canonical
 
 KEPT = JsonLimits(values=MOST_VALUES - 1000, depth=DEEPEST - 1)  # room for the rest
-_WALLS = {401: "it asks for a login", 403: "it refuses us", 429: "it is asked too often"}
+_NOTHING = 20  # characters, such as "Loading …"
+_WALLS = {
+    401: "it asks for a login",
+    403: "it refuses the request",
+    429: "it receives too many requests",
+}
 
 
 def status_problem(status_code: int) -> str | None:
@@ -19,12 +25,22 @@ def status_problem(status_code: int) -> str | None:
     return f"the server answered {status_code}{f': {what}' if what else ''}"
 
 
-def content_problem(seen: Classification) -> str | None:
+def content_problem(reading: PageReading) -> str | None:
+    seen = reading.classification
     if seen.type.is_content:
-        return None
+        return _needs_javascript(reading)
     why = f": {seen.reasons[0]}" if seen.reasons else ""
     what = "a wall" if seen.type is PageType.BLOCKED else "an error"
     return f"{what} was served instead of the page{why}"
+
+
+def _needs_javascript(reading: PageReading) -> str | None:
+    """A page of scripts alone would never change. If it has a little text, or a price, that is
+    watched."""
+    is_seen = len(reading.parsed.text) > _NOTHING or reading.price is not None
+    if reading.needs_javascript is None or is_seen:
+        return None
+    return "its text appears only with JavaScript, which Webloom does not run"
 
 
 def size_problem(parsed: dict[str, Any]) -> str | None:

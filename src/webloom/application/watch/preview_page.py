@@ -30,7 +30,7 @@ class PageSeen:
         """Why a check would report the page as failed."""
         return (
             status_problem(self.status_code)
-            or content_problem(self.reading.classification)
+            or content_problem(self.reading)
             or size_problem(msgspec.to_builtins(self.reading.parsed))
         )
 
@@ -49,17 +49,18 @@ class PreviewPage:
             async with preview_folder(self.spool) as folder, asyncio.timeout(self.seconds):
                 async with turn_at_host(self.turns, url):
                     order = await fetched_page(self.downloader, url, folder / "page")
-                return await self._read(replace(order, selection=selection))
+                return await read_fetched(self.reader, replace(order, selection=selection))
         except TimeoutError:
             raise too_slow("a check", self.seconds) from None
 
-    async def _read(self, order: PageOrder) -> PageSeen:
-        """A bad status is reported rather than what the page lacks."""
-        try:
-            read = await self.reader.read(order)
-        except PageUnreadable as error:
-            raise PageUnreadable(status_problem(order.status_code) or str(error)) from error
-        return PageSeen(url=order.url, status_code=order.status_code, reading=read.reading)
+
+async def read_fetched(reader: PageReader, order: PageOrder) -> PageSeen:
+    """A bad status is reported rather than what the page lacks. Raises PageUnreadable."""
+    try:
+        read = await reader.read(order)
+    except PageUnreadable as error:
+        raise PageUnreadable(status_problem(order.status_code) or str(error)) from error
+    return PageSeen(url=order.url, status_code=order.status_code, reading=read.reading)
 
 
 async def fetched_page(downloader: Downloader, url: str, into: Path) -> PageOrder:

@@ -39,7 +39,7 @@ class BadEvent(Exception):
 
 class _Event(NamedTuple):
     body: bytes
-    job_id: str
+    watch_id: str
     url: str  # normalised
 
 
@@ -51,14 +51,14 @@ class FindMaintained:
     seconds: float | None  # None: the store is the broker too, so nothing works without it
 
     async def __call__(self, pages: Mapping[str, AbstractSet[str]]) -> dict[str, set[str]]:
-        """Those among the given URLs, by job. While the store is unavailable or slow, some are
+        """Those among the given URLs, by watch. While the store is unavailable or slow, some are
         missing: the storage agent checks again."""
         found: dict[str, set[str]] = {}
         try:
             async with asyncio.timeout(self.seconds):
-                for job_id, urls in pages.items():
-                    watch = await self.watches.find_watch(job_id)
-                    found[job_id] = {each for each in maintained_urls(watch) if each in urls}
+                for watch_id, urls in pages.items():
+                    watch = await self.watches.find_watch(watch_id)
+                    found[watch_id] = {each for each in maintained_urls(watch) if each in urls}
         except (TimeoutError, StoreUnavailable, BackendRefused) as error:
             if self.seconds is None:
                 raise
@@ -89,11 +89,11 @@ class PublishEvents:
     async def _refuse_maintained(self, events: list[_Event]) -> None:
         pages: dict[str, set[str]] = {}
         for each in events:
-            pages.setdefault(each.job_id, set()).add(each.url)
+            pages.setdefault(each.watch_id, set()).add(each.url)
         maintained = await self.find_maintained(pages)
         for index, each in enumerate(events):
             try:
-                refuse_maintained(each.url, maintained.get(each.job_id, ()))
+                refuse_maintained(each.url, maintained.get(each.watch_id, ()))
             except EventRefused as error:
                 raise BadEvent(index, error) from error
 
@@ -117,4 +117,4 @@ def _event(body: bytes, now: datetime) -> _Event:
         fields["ts"] = milliseconds_of(now)
     body = with_fields(body, **fields)
     refuse_long(body)
-    return _Event(body, event.job_id, normalise(event.url))
+    return _Event(body, event.watch_id, normalise(event.url))

@@ -12,10 +12,11 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from webloom.application.started import Started, started
 from webloom.application.watch.check_page import PageCheck
 from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE
@@ -50,14 +51,9 @@ FORGOTTEN = timedelta(hours=2)
 LONGEST_SILENCE = timedelta(hours=12)  # of a run, after which missing pages count as failed
 LONGEST_IDLE = timedelta(hours=1)  # of a run that events opened, after which it is closed
 IDLE_POLL_SECONDS = 60.0  # between two polls for idle runs
+CLOSED_AT_ONCE = 200  # idle runs
 PUBLISHED_AT_ONCE = 500
 CONCURRENCY = 50  # runs; MongoDB's 100 connections are shared by the whole process
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StartedRun:
-    run: WatchRun
-    is_new: bool  # False: it was in progress already
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +63,7 @@ class StartRun:
 
     async def __call__(
         self, watch_id: str, trigger: str, *, due: datetime | None = None
-    ) -> StartedRun | None:
+    ) -> Started[WatchRun] | None:
         """None: there is no such watch, or it is not due by `due`. Raises WatchRefused for an
         external watch, which has nothing to check."""
         if due is None and (watch := await self.watches.find_watch(watch_id)) is not None:
@@ -75,7 +71,7 @@ class StartRun:
         run_id = uuid.uuid4().hex
         new = NewRun(run_id=run_id, trigger=trigger, due=due)
         run = await self.runs.start_run(watch_id, new)
-        return None if run is None else StartedRun(run=run, is_new=run.run_id == run_id)
+        return started(run, run_id)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -86,6 +82,7 @@ class RunWatches:
     clock: Clock
     cron: Cron
     after_run: Callable[[Watch, WatchRun], Awaitable[None]]  # may be repeated for one run
+    is_restoring: Callable[[], Awaitable[bool]]  # then no watch is due
     _no_long_poll_before: float = field(default=0.0, init=False)  # on the steady clock
     _next_idle_poll: float = field(default=0.0, init=False)  # on the steady clock
 
@@ -109,8 +106,10 @@ class RunWatches:
     async def _close_idle_runs(self, now: datetime) -> None:
         if self.clock.steady() < self._next_idle_poll:
             return
-        self._next_idle_poll = self.clock.steady() + IDLE_POLL_SECONDS
-        if closed := await self.runs.close_idle_runs(now - LONGEST_IDLE):
+        closed = await self.runs.close_idle_runs(now - LONGEST_IDLE, limit=CLOSED_AT_ONCE)
+        if closed < CLOSED_AT_ONCE:  # else the next poll goes on
+            self._next_idle_poll = self.clock.steady() + IDLE_POLL_SECONDS
+        if closed:
             log.info("closed idle runs of other programs' events", extra={"runs": closed})
 
     async def _poll(self, limit: int, now: datetime) -> tuple[int, bool]:
@@ -119,6 +118,8 @@ class RunWatches:
         active = await self.runs.active_runs(limit=limit)
         room = limit - len(active)
         due = await self.watches.due_watches(now, limit=min(room, MOST_STARTS)) if room else []
+        if due and await self.is_restoring():  # looked at after the watches, which it may have put
+            due = []
         active += filter(None, await _all(self._start(each, now) for each in due))
         moved = sum(await _all(self._advance(each, now) for each in active))
         return len(active), room > 0 or moved >= limit // 10
@@ -158,7 +159,7 @@ class RunWatches:
         urls = await self.runs.unchecked(run.run_id)
         for start in range(0, len(urls), PUBLISHED_AT_ONCE):
             messages = [
-                PageCheck(run_id=run.run_id, job_id=run.watch_id, url=url).message
+                PageCheck(run_id=run.run_id, watch_id=run.watch_id, url=url).message
                 for url in urls[start : start + PUBLISHED_AT_ONCE]
             ]
             if None in await self.broker.publish_many(CHECK_QUEUE, messages):
@@ -172,8 +173,14 @@ class RunWatches:
         await self.after_run(watch, each.run)
         next_run = NextRun(self._next_run(watch, failures, now), instead_of=watch.next_run_at)
         run = await self.runs.finish_run(each.run.run_id, next_run)
-        if run is not None and run.status is RunStatus.FAILED:
-            log.warning("no page of a watch could be checked", extra={"watch_id": watch.watch_id})
+        if run is None:
+            return
+        is_failed = run.status is RunStatus.FAILED
+        fields: dict[str, object] = {"watch_id": watch.watch_id, "run_id": run.run_id}
+        fields |= asdict(run.tally)
+        if run.failures:
+            fields |= {"failed_url": run.failures[0].url, "error": run.failures[0].reason}
+        log.log(logging.WARNING if is_failed else logging.INFO, "a watch was checked", extra=fields)
 
     def _next_run(self, watch: Watch, failures: int, now: datetime) -> datetime | None:
         """A schedule that was valid on another machine may not be here."""

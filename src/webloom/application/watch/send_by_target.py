@@ -19,7 +19,7 @@ POLL_SECONDS = 5.0  # between two polls for what is due, and before a failed tar
 
 
 class SendByTarget:
-    """One round, which ends when nothing is being sent any more."""
+    """One round, which ends when nothing is being sent."""
 
     def __init__(
         self,

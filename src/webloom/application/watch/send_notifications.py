@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 MOST_LINES = 500  # of one message
 LONGEST_LINE = 500
-_SOURCES_AT_ONCE = 100  # jobs and their runs
+_SOURCES_AT_ONCE = 100  # watches and their runs
 _LOGS_AT_ONCE = 200
 _AT_ONCE = 1000
 _PRICES_LOOKED_AT = 50
@@ -77,7 +77,7 @@ def notifications_of(
 
 def _run_of(change: ChangeLog) -> str:
     """The run that the change counts for."""
-    return change.run_id or run_of_day(change.job_id, change.timestamp)
+    return change.run_id or run_of_day(change.watch_id, change.timestamp)
 
 
 def line_of(change: ChangeLog) -> str:
@@ -130,18 +130,18 @@ class SendNotifications:
     async def _notify_source(self, source: AlertSource) -> bool:
         """A watch whose alerts can't be collected does not stop the others."""
         try:
-            watch = await self.watches.find_watch(source.job_id)
-            await self._notify(watch, source.job_id, source.run_id)
+            watch = await self.watches.find_watch(source.watch_id)
+            await self._notify(watch, source.watch_id, source.run_id)
         except Unavailable:
             raise
         except Exception as error:
-            fields = {"watch_id": source.job_id, "run_id": source.run_id}
+            fields = {"watch_id": source.watch_id, "run_id": source.run_id}
             log.error("unexpected error in collecting alerts", exc_info=error, extra=fields)
             return False
         return True
 
-    async def _notify(self, watch: Watch | None, job_id: str, run_id: str | None) -> None:
-        for batch in await self.alerts.assign_batch(job_id, run_id, uuid.uuid4().hex):
+    async def _notify(self, watch: Watch | None, watch_id: str, run_id: str | None) -> None:
+        for batch in await self.alerts.assign_batch(watch_id, run_id, uuid.uuid4().hex):
             if watch is not None and watch.config.targets:
                 logs, more = await self._alerting_changes(batch)
                 notifications = notifications_of(watch, batch, logs, self.clock.now(), more=more)
@@ -216,7 +216,9 @@ class SendNotifications:
         again = next_attempt(tried, failure, self.clock.now())
         ids = [each.notification_id for each in group]
         await self.notifications.note_failed(ids, error=failure.reason, retry_at=again)
-        message = "a notification is sent later" if again else "a notification is given up"
+        message = (
+            "a notification failed, to be retried" if again else "a notification failed for good"
+        )
         log.warning(message, extra={**_fields(tried), "error": failure.reason})
 
     async def _message(self, watch: Watch, group: list[Notification]) -> NotificationMessage:
@@ -279,7 +281,7 @@ class SendNotifications:
         """The record of the changed version: usually the latest, in a digest perhaps an earlier
         one."""
         for limit in (1, _PRICES_LOOKED_AT):
-            prices, more = await self.history.prices(change.job_id, change.url, limit=limit)
+            prices, more = await self.history.prices(change.watch_id, change.url, limit=limit)
             found = next((each for each in prices if each.version == change.current), None)
             if found is not None or more is None:
                 return found

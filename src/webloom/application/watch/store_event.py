@@ -20,7 +20,7 @@ from webloom.domain.event_admission import admitted, maintained_urls
 from webloom.domain.page_check import Checked
 from webloom.domain.storage_event import Origin, StorageEvent
 from webloom.domain.watch import Outcome
-from webloom.jitter import jitter
+from webloom.jitter import jittered
 from webloom.parsing.storage_event import event_of
 from webloom.parsing.web_url import normalise
 from webloom.ports.broker import Broker, Delivery, Message
@@ -52,16 +52,16 @@ class StoreEvent:
             now = self.clock.now()
             event = await self._admitted(event_of(delivery.body, received=now), now)
             if event.problems:
-                fields = {"job_id": event.job_id, "url": event.url, "problems": event.problems}
+                fields = {"watch_id": event.watch_id, "url": event.url, "problems": event.problems}
                 log.warning("a part of an event can't be used", extra=fields)
             await self._store(event)
         except EventRefused as error:
             reason = str(error)
             if event is not None and event.run_id is not None:
                 await self._fail(event, event.run_id, reason)
-            await retry_until_available(lambda: delivery.bury(reason))
+            await retry_until_available(lambda: delivery.dead_letter(reason))
         except StorageFull as error:
-            log.error("there is no room for an event", extra={"error": str(error)})
+            log.error("an event waits for room", extra={"error": str(error)})
             await self._defer(delivery)
         else:
             await retry_until_available(delivery.ack)
@@ -70,7 +70,7 @@ class StoreEvent:
         """Raises EventRefused; its run, which may be one of ours, is left alone then."""
         watch = run = None
         if event.origin is not Origin.CHECKER:
-            watch = await retry_until_available(lambda: self.watches.find_watch(event.job_id))
+            watch = await retry_until_available(lambda: self.watches.find_watch(event.watch_id))
         run_id = event.run_id
         if watch is not None and not watch.is_external and run_id is not None:
             run = await retry_until_available(lambda: self.runs.find_run(run_id))
@@ -88,7 +88,7 @@ class StoreEvent:
     async def _fail(self, event: StorageEvent, run_id: str, reason: str) -> None:
         """So that its run does not wait for it."""
         checked = Checked(
-            job_id=event.job_id,
+            watch_id=event.watch_id,
             url=event.url,
             run_id=run_id,
             at=self.clock.now(),
@@ -99,6 +99,5 @@ class StoreEvent:
 
     async def _defer(self, delivery: Delivery) -> None:
         """As a new message: each retry of this one would count as the death of an agent."""
-        seconds = FULL_PAUSE * (0.5 + jitter())
         copy = Message(id=uuid.uuid4().hex, body=delivery.body)
-        await defer(delivery, self.broker, self.queue, copy, seconds)
+        await defer(delivery, self.broker, self.queue, copy, jittered(FULL_PAUSE))

@@ -20,8 +20,10 @@ from webloom.entrypoints.api.admin_schemas import (
     Overview,
     QueuesPage,
     RecordCounts,
+    TroublesPage,
     overview_response,
     queue_response,
+    trouble_responses,
 )
 from webloom.entrypoints.api.live_topics import LiveTopics, Look, Said, Source
 from webloom.ports.heartbeats import Heartbeat
@@ -51,6 +53,10 @@ class Activity:
 
     async def overview(self) -> Overview:
         return overview_response(await self._builder.overview())
+
+    async def troubles(self) -> TroublesPage:
+        found = (await self._builder.overview()).troubles
+        return TroublesPage(data=trouble_responses(found), next_cursor=None)
 
     async def queues(self) -> QueuesPage:
         return QueuesPage(

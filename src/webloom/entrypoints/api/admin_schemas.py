@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-from webloom.application.overview import build_overview, snapshot
+from webloom.application.dead_letters import DeadLetterAction
+from webloom.application.overview import build_overview, facts
+from webloom.application.overview.troubles import Trouble as FoundTrouble
 from webloom.domain.feed import AUTO
 from webloom.domain.inventory import Status
+from webloom.domain.price import Price
 from webloom.entrypoints.advice import advice_on
-from webloom.entrypoints.api.formats import FeedUrl, HttpUrl, LetterIds, Mapping
+from webloom.entrypoints.api.formats import (
+    Address,
+    AtMost,
+    Ids,
+    Instant,
+    LetterIds,
+    Mapping,
+    Query,
+)
 from webloom.entrypoints.api.import_schemas import FormatName, ImportFailure, ImportLog, import_log
 from webloom.entrypoints.api.schemas import Page
 from webloom.entrypoints.api.watch_page_schemas import ChangeResponse, change_response
@@ -27,7 +39,7 @@ class Minute(msgspec.Struct, kw_only=True):
 
 
 class Pipeline(msgspec.Struct, kw_only=True, rename="camel"):
-    """One of inventory (URLs), imports (items of feeds) and watch (pages)."""
+    """One of inventory (URLs), imports (feed items) and watch (pages)."""
 
     queued: int | None  # messages that wait, delayed ones too; null: the broker is unreachable
     in_flight: int | None  # null: the broker does not report it
@@ -41,9 +53,13 @@ class Trouble(msgspec.Struct, kw_only=True):
     """A problem that needs attention."""
 
     level: str  # error, warning
-    what: str  # one sentence
+    what: str  # one sentence, which no other problem has now
     advice: str  # what to do about it, one sentence
     where: str  # the page of the admin UI that shows more: /queues/import-feed
+
+
+class TroublesPage(Page[Trouble]):
+    """All of them, errors first."""
 
 
 class Overview(msgspec.Struct, kw_only=True, rename="camel"):
@@ -93,19 +109,23 @@ def overview_response(overview: build_overview.Overview) -> Overview:
         watches=overview.watches,
         running=[import_log(run) for run in overview.running],
         changes=[change_response(change) for change in overview.changes],
-        troubles=[
-            Trouble(level=each.level, what=each.what, advice=advice.text, where=advice.page)
-            for each in overview.troubles
-            for advice in [advice_on(each)]
-        ],
+        troubles=trouble_responses(overview.troubles),
     )
+
+
+def trouble_responses(found: Sequence[FoundTrouble]) -> list[Trouble]:
+    return [
+        Trouble(level=each.level, what=each.what, advice=advice.text, where=advice.page)
+        for each in found
+        for advice in [advice_on(each)]
+    ]
 
 
 def _pipeline(pipeline: build_overview.Pipeline) -> Pipeline:
     return msgspec.convert(pipeline, Pipeline, from_attributes=True)
 
 
-def queue_response(queue: snapshot.QueueState) -> QueueState:
+def queue_response(queue: facts.QueueState) -> QueueState:
     return msgspec.convert(queue, QueueState, from_attributes=True)
 
 
@@ -131,18 +151,34 @@ class DeadLetterChoice(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
     ids: LetterIds = []
     all: bool = False
-    before: Annotated[datetime, msgspec.Meta(tz=True)] | None = None  # only with all
+    before: Instant | None = None  # only with all
+
+
+class DeadLetterFilter(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """All that a list with these parameters shows."""
+
+    q: Query | None = None
+    before: Instant | None = None  # only those that had died by then
+
+
+class BulkDeadLettersBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """An action on the dead letters with these ids, or on all that the filter finds."""
+
+    action: DeadLetterAction
+    ids: Ids | None = None
+    filter: DeadLetterFilter | None = None
+    at_most: AtMost | None = None
 
 
 class DeadLettersDone(msgspec.Struct, kw_only=True):
     done: int
-    missing: list[str]  # ids that are no dead letters (any more); the first 100
+    missing: list[str]  # ids without a dead letter; the first 100
 
 
 class FeedPreviewBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A feed that is not stored yet, or a change of one."""
 
-    url: FeedUrl
+    url: Address
     format: FormatName = AUTO
     mapping: Mapping = {}
 
@@ -168,7 +204,8 @@ class FeedPreview(msgspec.Struct, kw_only=True, rename="camel"):
     url: str  # as it would be kept
     format: FormatName | None
     bytes: int
-    is_whole: bool  # it was read to its end; else the counts are of its beginning
+    is_whole: bool  # it was read to its proper end
+    is_cut: bool  # only its beginning was read, and counted; else, if not whole, it ends too early
     fetched: int
     duplicates: int
     failed: int
@@ -181,7 +218,7 @@ class FeedPreview(msgspec.Struct, kw_only=True, rename="camel"):
 class WatchPreviewBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A page, and what of it would count."""
 
-    url: HttpUrl
+    url: Address
     selection: SelectionBody = msgspec.field(default_factory=SelectionBody)
 
 
@@ -190,6 +227,10 @@ class PreviewPrice(msgspec.Struct, kw_only=True):
     list: Amount | None
     currency: str | None
     source: str
+
+
+def preview_price(price: Price | None) -> PreviewPrice | None:
+    return None if price is None else msgspec.convert(price, PreviewPrice, from_attributes=True)
 
 
 class WatchPreview(msgspec.Struct, kw_only=True, rename="camel"):
@@ -205,6 +246,7 @@ class WatchPreview(msgspec.Struct, kw_only=True, rename="camel"):
     availability: str
     classification: dict[str, Any]
     problem: str | None  # why a check would report this page as failed: a wall, an error page
+    needs_javascript: str | None  # a sentence: the text of this page appears only with JavaScript
 
 
 class SystemResponse(msgspec.Struct, kw_only=True, rename="camel"):

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from webloom.bootstrap.services import Services
 from webloom.entrypoints.api import (
+    backup,
     feeds,
     health,
     imports,
@@ -18,10 +19,13 @@ from webloom.entrypoints.api import (
     metrics,
     previews,
     queues,
+    recognise,
     system,
+    watch_imports,
     watch_pages,
     watch_runs,
     watches,
+    worker_logs,
 )
 from webloom.entrypoints.api.activity import Activity
 from webloom.entrypoints.api.context import Context
@@ -36,8 +40,11 @@ from webloom.ports.heartbeats import Heartbeat
 
 ROUTERS = (  # the hot ones first; previews before what looks like an id
     metadata.hot_routes, metadata.routes, previews.feed_routes, previews.watch_routes,
-    feeds.routes, imports.routes, jobs.routes, watches.routes, watch_runs.routes,
-    watch_pages.routes, queues.routes, system.routes, health.routes, metrics.routes,
+    recognise.routes,
+    feeds.routes, imports.routes, jobs.routes, watch_imports.routes, watches.routes,
+    watch_runs.routes, watch_pages.routes, queues.routes, worker_logs.routes, backup.routes,
+    system.routes,
+    health.routes, metrics.routes,
 )  # fmt: skip
 
 
@@ -47,7 +54,7 @@ def create_app(
     activity: Activity,
     stopping: asyncio.Event,
 ) -> ASGIApp:
-    """`stopping` ends what would go on for ever: streams of events."""
+    """`stopping` ends what would continue forever: streams of events."""
     app = FastAPI(docs_url=None, redoc_url=None)
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -56,7 +63,7 @@ def create_app(
         services=services,
         beat=beat,
         activity=activity,
-        live_runs=LiveRuns(services.imports.runs, stopping),
+        live_runs=LiveRuns(services.imports.listed_runs, stopping),
         registry=registry,
         started_at=services.clock.now(),
     )

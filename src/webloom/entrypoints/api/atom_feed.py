@@ -48,7 +48,7 @@ def atom_feed(
     _add(feed, "link", rel="self", type="application/atom+xml", href=self_url)
     _add(ElementTree.SubElement(feed, "author"), "name", "Webloom")
     for each in changes:
-        _add_entry(feed, each, names.get(each.job_id, each.job_id))
+        _add_entry(feed, each, names.get(each.watch_id, each.watch_id))
     return (
         f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(feed, "unicode")}'.encode()
     )
@@ -69,7 +69,7 @@ def _add_entry(feed: ElementTree.Element, change: ChangeLog, name: str) -> None:
 def _entry_id(change: ChangeLog) -> str:
     """Entries of earlier versions have no key, and keep the ids that readers know."""
     key = () if change.key is None else (change.key,)
-    return _id("change", change.job_id, change.url, str(change.timestamp), *key)
+    return _id("change", change.watch_id, change.url, str(change.timestamp), *key)
 
 
 def _lines(change: ChangeLog) -> Iterator[str]:

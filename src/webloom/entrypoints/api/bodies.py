@@ -10,6 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from webloom.entrypoints.api.cors import HeaderList, Headers
 from webloom.entrypoints.api.memory_room import SMALL, TRY_LATER, Share
+from webloom.entrypoints.api.pace import LEAST_RATE, Pace
 from webloom.entrypoints.api.responses import Refusal
 from webloom.entrypoints.api.security_headers import with_defaults
 from webloom.entrypoints.api.ui import is_ui
@@ -17,8 +18,20 @@ from webloom.entrypoints.api.ui import is_ui
 MAX_BODY_BYTES = 1024 * 1024
 MAX_BATCH_BODY_BYTES = 16 * 1024 * 1024
 BATCH_PATHS = frozenset(
-    {"/metadata/batch", "/api/feeds/opml", "/api/watch/events", "/api/watches/import"}
+    {
+        "/metadata/batch",
+        "/api/feeds/opml",
+        "/api/feeds/opml/preview",
+        "/api/watch/events",
+        "/api/watches/import",
+        "/api/watches/import/preview",
+        "/api/watches/bulk",
+        "/api/feeds/bulk",
+        "/api/import-logs/bulk",
+        "/metadata/bulk",
+    }
 )
+STREAMED_PATHS = frozenset({"/api/restore", "/api/restore/preview"})  # not kept in memory
 BODY_SECONDS = 30.0
 NO_ROOM = "Too many large responses are being sent at the moment. Try again."
 
@@ -128,15 +141,56 @@ class BoundedBody:
             self._task.cancel()
 
 
+class StreamedBody:
+    """Hands a large body on piece by piece. Refuses one that is too large, announced or not, or too
+    slow."""
+
+    expired = False
+
+    def __init__(self, limit: int, receive: Receive) -> None:
+        self._limit = limit
+        self._receive = receive
+        self._pace = Pace()
+        self._left = limit
+        self._is_complete = False
+
+    async def __call__(self) -> Message:
+        if self._is_complete:
+            return await self._receive()
+        try:
+            message = await self._pace.keep(self._receive(), _size)
+        except TimeoutError:
+            detail = f"The body came slower than {LEAST_RATE:,} bytes per second."
+            raise Refusal(408, detail) from None
+        self._left -= _size(message)
+        if self._left < 0:
+            raise Refusal(413, _too_large(self._limit))
+        self._is_complete = not message.get("more_body", False)
+        return message
+
+    def close(self) -> None:
+        pass
+
+
+def _size(message: Message) -> int:
+    return len(message.get("body", b""))
+
+
 def _too_large(limit: int) -> str:
     return f"The body is larger than {limit} bytes."
 
 
-def body_of(scope: Scope, headers: Headers, receive: Receive, share: Share) -> BoundedBody | None:
+def body_of(
+    scope: Scope, headers: Headers, receive: Receive, share: Share, *, most_streamed: int
+) -> BoundedBody | StreamedBody | None:
     if b"content-length" not in headers and b"transfer-encoding" not in headers:
         return None
+    is_streamed = scope["path"] in STREAMED_PATHS
     limit = MAX_BATCH_BODY_BYTES if scope["path"] in BATCH_PATHS else MAX_BODY_BYTES
+    limit = most_streamed if is_streamed else limit
     announced = headers.get(b"content-length", b"%d" % limit)
     if not announced.isdigit() or int(announced[:20]) > limit:
         raise Refusal(413, _too_large(limit))
+    if is_streamed:
+        return StreamedBody(limit, receive)
     return BoundedBody(limit, int(announced[:20]), receive, share)

@@ -2,6 +2,10 @@
 
 They protect against clients without a key that fill the memory with headers, take all connections,
 hold one open with half a request, keep sending a refused body, or request much and read nothing.
+
+`data_received` replaces uvicorn's, and reads what uvicorn keeps to itself (`cycle`, `flow`, the
+keep-alive timer). A limit can go when uvicorn's httptools protocol has a setting for it;
+tests/unit/test_patched_libraries.py fails when one of the two changes.
 """
 
 from __future__ import annotations

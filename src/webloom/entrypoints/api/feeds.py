@@ -3,39 +3,74 @@
 from __future__ import annotations
 
 import asyncio
-import unicodedata
+from collections import Counter
 from typing import Annotated
 
 import msgspec
-from fastapi import Depends, Path
+from fastapi import Depends, Path, Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
-from webloom.application.imports.manage_feeds import LONGEST_NAME, ManageFeeds
-from webloom.domain.errors import FeedExists, FeedRefused, UrlRefused
+from webloom.application.bulk_items import BulkOptions
+from webloom.application.entry_state import EntryState
+from webloom.application.imports.import_outlines import JudgedOutline
+from webloom.domain.errors import FeedExists
 from webloom.domain.feed import Feed
+from webloom.domain.listing import MOST_COUNTED
+from webloom.entrypoints.api.bulk import LIMITS, LINES, by_list, change_items
+from webloom.entrypoints.api.exports import (
+    READ_AT_ONCE,
+    ExportQuery,
+    as_file,
+    columns,
+    export_response,
+)
 from webloom.entrypoints.api.formats import OPML
 from webloom.entrypoints.api.import_schemas import (
     AddFeedBody,
+    BulkFeedsBody,
     EditFeedBody,
     FeedResponse,
     FeedsPage,
     OpmlImported,
+    OpmlPreview,
     OpmlRefusal,
+    feed_before,
     feed_response,
+    given_fields,
 )
 from webloom.entrypoints.api.import_schemas import FeedExists as FeedExistsProblem
-from webloom.entrypoints.api.openapi import described, router
-from webloom.entrypoints.api.requests import NoParameters, WithServices, json_body, raw_body
+from webloom.entrypoints.api.openapi import described, lines_of, router
+from webloom.entrypoints.api.previews import while_connected
+from webloom.entrypoints.api.requests import (
+    FEW_BULK_ACTIONS,
+    ListFilters,
+    ListQuery,
+    NoParameters,
+    WithServices,
+    json_body,
+    raw_body,
+)
 from webloom.entrypoints.api.responses import Json, Refusal, found
-from webloom.parsing.opml import Outline, read_opml, write_opml
+from webloom.entrypoints.api.schemas import TagCount, TagsPage, counted, read_at
+from webloom.entrypoints.opml import exported_feeds, preview_outlines
+from webloom.parsing.opml import read_opml
 
-AT_ONCE = 100  # feeds of an OPML that are added together
+NO_LIMIT = 1_000_000
 MOST_REFUSALS = 100  # of an OPML that are shown; all are counted
-NO_SUCH_FEED = "There is no such feed. GET /api/feeds lists them."
+NO_SUCH_FEED = "Feed not found. GET /api/feeds lists all feeds."
 
 FeedId = Annotated[str, Path(alias="feedId", max_length=100)]
 
 routes = router("/api/feeds", "feeds")
+
+
+class FeedsQuery(ListQuery):
+    limit: int | None = Field(None, ge=1, le=200, description="Items on a page; without it, all")  # type: ignore[assignment]  # 50 elsewhere
+
+
+class FeedsExport(ExportQuery, ListFilters):
+    columns: str = columns(FeedResponse.__struct_encode_fields__)
 
 
 @routes.post("", status_code=201, responses=described({409: FeedExistsProblem}))
@@ -54,28 +89,76 @@ async def add_feed(
         enabled=body.enabled,
         mapping=body.mapping,
         close_missing=body.close_missing,
+        tags=body.tags,
     )
     if not is_new:
         raise _exists(feed)
     return Json(feed_response(feed), 201, {"Location": f"/api/feeds/{feed.feed_id}"})
 
 
-@routes.get("", dependencies=[NoParameters])
-async def list_feeds(services: WithServices) -> Json[FeedsPage]:
-    """List all feeds, by name, each with its schedule and how its last run went."""
-    feeds = [feed_response(feed) for feed in await services.imports.feeds.all()]
-    return Json(FeedsPage(data=feeds, next_cursor=None, total=len(feeds)))
+@routes.get("")
+async def list_feeds(
+    services: WithServices, query: Annotated[FeedsQuery, Query()]
+) -> Json[FeedsPage]:
+    """List feeds, each with its schedule and how its last run went; without `limit` all of them."""
+    found, following = await services.imports.feeds.page(
+        query.chosen, limit=query.limit or NO_LIMIT, cursor=query.cursor, order=query.order
+    )
+    data = [*map(feed_response, found)]
+    total = await counted(
+        data,
+        (query.cursor, following),
+        lambda: services.imports.feeds.count_chosen(query.chosen, most=MOST_COUNTED),
+    )
+    at = read_at(services.clock.now(), data)
+    return Json(FeedsPage(at=at, data=data, next_cursor=following, **total))
+
+
+@routes.get("/tags", dependencies=[NoParameters])  # before {feedId}
+async def list_feed_tags(services: WithServices) -> Json[TagsPage]:
+    """List the tags of feeds, each with how many have it."""
+    tags = await services.imports.feeds.tags()
+    data = msgspec.convert(tags, list[TagCount], from_attributes=True)
+    return Json(TagsPage(data=data, next_cursor=None))
+
+
+@routes.get("/export", responses=as_file())  # before {feedId}
+async def export_feeds(services: WithServices, query: Annotated[FeedsExport, Query()]) -> Response:
+    """Export feeds as CSV or lines of JSON, in the order of `sort`."""
+
+    async def read(cursor: str | None) -> tuple[list[Feed], str | None]:
+        return await services.imports.feeds.page(
+            query.chosen, limit=READ_AT_ONCE, cursor=cursor, order=query.order
+        )
+
+    return await export_response("feeds", query, read, feed_response)
+
+
+@routes.post(
+    "/bulk", dependencies=[FEW_BULK_ACTIONS], responses=lines_of(*LINES) | described({}, 409)
+)
+async def change_feeds(
+    services: WithServices,
+    body: Annotated[BulkFeedsBody, Depends(json_body(BulkFeedsBody, LIMITS))],
+) -> Response:
+    """Import, pause, resume, tag, untag, schedule or remove many feeds, or restore what such an
+    action has changed. The response is as for POST /api/watches/bulk."""
+    interval = body.interval_minutes
+    options = BulkOptions(
+        tags=body.tags,
+        schedule={} if interval is msgspec.UNSET else {"interval_minutes": interval},
+        before={each.id: given_fields(each) for each in body.items},
+    )
+    bulk = services.bulk_feeds
+    return await change_items(bulk, body, options, feed_before, by_list(bulk))
 
 
 @routes.get("/opml", responses=described({200: "text/x-opml"}))  # before {feedId}
 async def export_opml(services: WithServices) -> Response:
     """Export all feeds as OPML, for any feed reader."""
-    outlines = [
-        Outline(each.config.fetch_url, each.config.name)
-        for each in await services.imports.feeds.all()
-    ]
+    document, _ = await exported_feeds(services)
     return Response(
-        write_opml(outlines, title="Feeds of Webloom", created=services.clock.now()),
+        document,
         200,
         {"Content-Disposition": "attachment; filename=webloom-feeds.opml"},
         "text/x-opml; charset=utf-8",
@@ -86,22 +169,34 @@ async def export_opml(services: WithServices) -> Response:
 async def import_opml(
     services: WithServices, content: Annotated[bytes, Depends(raw_body({"text/x-opml": OPML}))]
 ) -> Json[OpmlImported]:
-    """Add every feed of an OPML document, at most 10,000. Known feeds stay as they are; a refused
-    one does not affect the others."""
+    """Add every feed of an OPML document, at most 10,000; new ones are imported at once. Known
+    feeds stay as they are; a refused one does not affect the others."""
     outlines = await asyncio.to_thread(read_opml, content)
-    outcomes: list[bool | OpmlRefusal] = []
-    for start in range(0, len(outlines), AT_ONCE):
-        some = outlines[start : start + AT_ONCE]
-        outcomes += await asyncio.gather(*(_add(services.manage_feeds, each) for each in some))
-    refusals = [each for each in outcomes if isinstance(each, OpmlRefusal)]
+    counts: Counter[EntryState] = Counter()
+    refusals: list[OpmlRefusal] = []
+    async for each in services.import_outlines(outlines):
+        counts[each.state] += 1
+        if each.state is EntryState.REFUSED and len(refusals) < MOST_REFUSALS:
+            refusals.append(_refusal(each))
     return Json(
         OpmlImported(
-            added=outcomes.count(True),
-            known=outcomes.count(False),
-            refused=len(refusals),
-            refusals=refusals[:MOST_REFUSALS],
+            added=counts[EntryState.NEW],
+            known=counts[EntryState.KNOWN],
+            refused=counts[EntryState.REFUSED],
+            refusals=refusals,
         )
     )
+
+
+@routes.post("/opml/preview", dependencies=[NoParameters])
+async def preview_opml(
+    request: Request,
+    services: WithServices,
+    content: Annotated[bytes, Depends(raw_body({"text/x-opml": OPML}))],
+) -> Json[OpmlPreview]:
+    """Show what importing an OPML document would do: which of its feeds are new, known or refused.
+    Nothing is fetched or stored."""
+    return Json(await while_connected(request.receive, preview_outlines(services, content)))
 
 
 @routes.get("/{feedId}", responses=described({}, 404))
@@ -122,11 +217,7 @@ async def edit_feed(
     stay, so that no posting counts as new. The URL of another feed is refused with 409.
     `intervalMinutes: null` means the default interval.
     """
-    changes = {
-        name: value
-        for name in body.__struct_fields__
-        if (value := getattr(body, name)) is not msgspec.UNSET
-    }
+    changes = given_fields(body)
     if "name" in changes:
         changes["name"] = _checked_name(changes["name"])
     try:
@@ -158,13 +249,9 @@ async def resume_feed(services: WithServices, feed_id: FeedId) -> Json[FeedRespo
     return _found(await services.manage_feeds.edit(feed_id, enabled=True))
 
 
-async def _add(manage_feeds: ManageFeeds, outline: Outline) -> bool | OpmlRefusal:
-    try:
-        name = "".join(each for each in outline.name if not _is_control(each))
-        _, is_new = await manage_feeds.add(outline.url, name[:LONGEST_NAME])
-    except (UrlRefused, FeedRefused) as refused:
-        return OpmlRefusal(url=outline.url[:2000], name=outline.name[:200], reason=str(refused))
-    return is_new
+def _refusal(judged: JudgedOutline) -> OpmlRefusal:
+    outline = judged.outline
+    return OpmlRefusal(url=outline.url[:2000], name=outline.name[:200], reason=judged.reason or "")
 
 
 def _exists(feed: Feed) -> Refusal:
@@ -187,7 +274,3 @@ def _checked_name(name: str) -> str:
     if not name:
         raise Refusal(422, "name: it is empty.")
     return name
-
-
-def _is_control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs")

@@ -6,59 +6,104 @@ sentence what is wrong. A `format` names what no pattern can express: docs/api.m
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
-from webloom.application.imports import manage_feeds
+from webloom.application.bulk import MOST_GIVEN
 from webloom.application.watch import manage_watches
+from webloom.domain.names import LONGEST_NAME
 from webloom.domain.schedule import LONGEST_CRON, LONGEST_MINUTES, SHORTEST_MINUTES
+from webloom.domain.tags import LONGEST_TAG, MOST_TAGS
 from webloom.parsing.feeds.mapping import FIELDS
 from webloom.parsing.pages.selection import MAX_SELECTORS
 
 
-def documented(**schema: Any) -> msgspec.Meta:
-    examples = schema.pop("examples", None)
-    return msgspec.Meta(examples=examples, extra_json_schema=schema)
+def schema(**keywords: Any) -> msgspec.Meta:
+    """Keywords of JSON Schema that only describe; msgspec checks none of them."""
+    examples = keywords.pop("examples", None)
+    return msgspec.Meta(examples=examples, extra_json_schema=keywords)
 
 
 HTTP_URL = {"type": "string", "format": "http-url", "examples": ["https://example.com/"]}
 _MINUTES = {"minimum": SHORTEST_MINUTES, "maximum": LONGEST_MINUTES}
 _SOME = {"maxItems": MAX_SELECTORS}
 
-HttpUrl = Annotated[str, documented(format="http-url", examples=["https://example.com/"])]
-FeedUrl = Annotated[str, documented(format="http-url", examples=["https://example.com/jobs.xml"])]
-Name = Annotated[
-    str, documented(format="name", maxLength=manage_feeds.LONGEST_NAME, examples=["Example"])
-]
-RequiredName = Annotated[
-    str, documented(format="name", minLength=1, maxLength=200, examples=["Example"])
-]
-Minutes = Annotated[float, documented(**_MINUTES, examples=[60])]
-FieldPath = Annotated[str, documented(format="feed-path", examples=["author"])]
+HttpUrl = Annotated[str, schema(format="http-url", examples=["https://example.com/"])]
+Address = Annotated[str, schema(format="address", examples=["example.com/jobs"])]
+FeedUrl = Annotated[str, schema(format="http-url", examples=["https://example.com/jobs.xml"])]
+_NAME = {"format": "name", "maxLength": LONGEST_NAME, "examples": ["Example"]}
+Name = Annotated[str, schema(**_NAME)]
+RequiredName = Annotated[str, schema(**_NAME, minLength=1)]
+Minutes = Annotated[float, schema(**_MINUTES, examples=[60])]
+FieldPath = Annotated[str, schema(format="feed-path", examples=["author"])]
 Mapping = Annotated[
-    dict[str, FieldPath], documented(propertyNames={"enum": list(FIELDS)}, examples=[{}])
+    dict[str, FieldPath], schema(propertyNames={"enum": list(FIELDS)}, examples=[{}])
 ]
-Cron = Annotated[str, documented(format="cron", maxLength=LONGEST_CRON, examples=["*/10 * * * *"])]
-TimeZone = Annotated[str, documented(format="time-zone", examples=["Europe/Berlin"])]
-Selector = Annotated[str, documented(format="selector", examples=["main"])]
-Phrase = Annotated[str, documented(format="phrase", examples=["sold out"])]
-Pattern = Annotated[str, documented(format="re2", examples=["[0-9]+ visitors"])]
-Selectors = Annotated[list[Selector], documented(**_SOME)]
-Phrases = Annotated[list[Phrase], documented(maxItems=manage_watches.MOST_PHRASES)]
-Patterns = Annotated[list[Pattern], documented(**_SOME)]
-Ignored = Annotated[list[Phrase], documented(**_SOME)]
-TargetUrl = Annotated[
-    str, documented(format="notification-url", examples=["https://example.com/hook"])
-]
-Secret = Annotated[str, documented(minLength=1, maxLength=manage_watches.LONGEST_SECRET)]
+Cron = Annotated[str, schema(format="cron", maxLength=LONGEST_CRON, examples=["*/10 * * * *"])]
+TimeZone = Annotated[str, schema(format="time-zone", examples=["Europe/Berlin"])]
+Selector = Annotated[str, schema(format="selector", examples=["main"])]
+Phrase = Annotated[str, schema(format="phrase", examples=["sold out"])]
+Pattern = Annotated[str, schema(format="re2", examples=["[0-9]+ visitors"])]
+Selectors = Annotated[list[Selector], schema(**_SOME)]
+Phrases = Annotated[list[Phrase], schema(maxItems=manage_watches.MOST_PHRASES)]
+Patterns = Annotated[list[Pattern], schema(**_SOME)]
+Ignored = Annotated[list[Phrase], schema(**_SOME)]
+TargetUrl = Annotated[str, schema(format="notification-url", examples=["https://example.com/hook"])]
+# Of filters in bodies, as the query parameters are limited.
+Query = Annotated[str, msgspec.Meta(max_length=200)]
+LongUrl = Annotated[str, msgspec.Meta(max_length=8192)]
+PageType = Annotated[str, msgspec.Meta(max_length=40)]
+# Since 1970. JSON does not tell 28 from 28.0.
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799_999)]
+TagQuery = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Tag = Annotated[str, schema(format="tag", minLength=1, maxLength=LONGEST_TAG, examples=["shop"])]
+Tags = Annotated[list[Tag], schema(maxItems=MOST_TAGS)]
+Secret = Annotated[str, schema(minLength=1, maxLength=manage_watches.LONGEST_SECRET)]
 DigestMinutes = Annotated[
     float,
-    documented(minimum=manage_watches.SHORTEST_DIGEST, maximum=manage_watches.LONGEST_DIGEST),
+    schema(minimum=manage_watches.SHORTEST_DIGEST, maximum=manage_watches.LONGEST_DIGEST),
 ]
-LetterIds = Annotated[list[str], documented(maxItems=1000)]
-Urls = Annotated[list[HttpUrl], documented(maxItems=manage_watches.MOST_URLS)]
-SomeUrls = Annotated[list[HttpUrl], documented(minItems=1, maxItems=manage_watches.MOST_URLS)]
+LetterIds = Annotated[list[str], schema(maxItems=1000)]
+Urls = Annotated[list[Address], schema(maxItems=manage_watches.MOST_URLS)]
+SomeUrls = Annotated[list[Address], schema(minItems=1, maxItems=manage_watches.MOST_URLS)]
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+# With the pattern, because beside `not` a `format` alone does not limit what a client makes up.
+_DATE = r"(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+_TIME = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)?"
+Moment = Annotated[
+    datetime,
+    schema(pattern=f"^{_DATE}[Tt ]{_TIME}$", examples=["2026-11-01T00:00:00Z"]),
+]
+# Items that a filter may find: as many as a person has seen. If it finds more, nothing is done.
+AtMost = Annotated[float, msgspec.Meta(ge=0, le=1_000_000_000)]
+Ids = Annotated[list[str], schema(maxItems=MOST_GIVEN)]
+# One that can't be fetched is among the failures.
+BulkUrls = Annotated[list[str], schema(maxItems=MOST_GIVEN)]
+
+
+def _one_of(name: str) -> list[dict[str, Any]]:
+    return [
+        {"properties": {name: {"type": "null"}, "filter": {"type": "null"}}},
+        {
+            "required": [name, "filter"],
+            "properties": {name: {"type": "array"}, "filter": {"type": "object"}},
+        },
+    ]
+
+
+_CHOOSING = {"action": {"not": {"const": "restore"}}}
+_BULK: list[dict[str, Any]] = [  # one of `ids` and `filter`, except to restore
+    {"properties": _CHOOSING | {"ids": {"type": "null"}, "filter": {"type": "null"}}},
+    {
+        "required": ["ids", "filter"],
+        "properties": _CHOOSING | {"ids": {"type": "array"}, "filter": {"type": "object"}},
+    },
+    {"properties": {"action": {"const": "restore"}, "items": {"maxItems": 0}}},
+    {"properties": {"action": {"enum": ["tag", "untag"]}, "tags": {"maxItems": 0}}},
+]
 
 # How the fields of a body can't be combined. A field that is left out fits anything under
 # `properties`.
@@ -79,6 +124,27 @@ IMPOSSIBLE: dict[str, list[dict[str, Any]]] = {
             "properties": {"everyMinutes": {"type": "number"}, "cron": {"type": "string"}},
         },
     ],
+    "BulkWatchesBody": [
+        *_BULK,
+        {"properties": {"action": {"const": "schedule"}, "schedule": {"type": "null"}}},
+    ],
+    "WatchChoice": [
+        {
+            "required": ["pages", name],
+            "properties": {"pages": {"type": "object"}, name: {"type": "string"}},
+        }
+        for name in ("q", "tag", "state", "before")
+    ],
+    "BulkFeedsBody": [
+        *_BULK,
+        {
+            "properties": {"action": {"const": "schedule"}},
+            "not": {"required": ["intervalMinutes"]},
+        },
+    ],
+    "BulkRecordsBody": _one_of("urls"),
+    "BulkRunsBody": _one_of("ids"),
+    "BulkDeadLettersBody": _one_of("ids"),
     "DeadLetterChoice": [
         {"properties": {"ids": {"maxItems": 0}, "all": {"const": False}}},
         {
@@ -91,11 +157,24 @@ IMPOSSIBLE: dict[str, list[dict[str, Any]]] = {
         },
     ],
 }  # fmt: skip
+# Of bodies that require no field, or whose fields mean nothing alone.
+EXAMPLES: dict[str, Any] = {
+    "BulkWatchesBody": {"action": "pause", "filter": {"tag": "shop"}},
+    "BulkFeedsBody": {"action": "tag", "tags": ["shop"], "filter": {"q": "example.com"}},
+    "BulkRecordsBody": {"action": "refetch", "urls": ["https://example.com/"]},
+    "BulkRunsBody": {"action": "retry", "filter": {"status": "failed"}},
+    "BulkDeadLettersBody": {"action": "put-back", "filter": {"q": "timed out"}},
+    "DeadLetterChoice": {"ids": ["4c1f"]},
+    "EditWatchBody": {"name": "Example", "enabled": False},
+}
 EVENT = {
     "type": "object",
     "required": ["jobId", "url"],
     "properties": {
-        "jobId": {"anyOf": [{"type": "string", "format": "job-id"}, {"type": "integer"}]},
+        "jobId": {
+            "anyOf": [{"type": "string", "format": "job-id"}, {"type": "integer"}],
+            "examples": ["prices"],
+        },
         "url": HTTP_URL,
     },
     "description": "A message of the queue `storage-agent`: docs/watch.md has its fields",
@@ -122,15 +201,21 @@ BATCH_URL = {
 }
 BATCH = {"type": "array", "items": BATCH_URL, "maxItems": 10_000}
 _LINES = {
-    "description": "OPML, or URLs line by line, with comments behind #",
+    "description": "OPML, or addresses line by line, with comments behind #",
     "anyOf": [OPML, {"type": "string", "pattern": r"^\s*[^\s#<\[{]"}],
 }
 WATCH_LIST: dict[str, Any] = {
     "text/plain": _LINES,
     "text/x-opml": _LINES,
+    "application/zip": {
+        "description": "A backup of changedetection.io",
+        "type": "string",
+        "format": "changedetection-backup",
+    },
     "application/json": {
         "description": "URLs or watches, in an array or in the field `data` or `watches`. What is "
         "wrong with one of them is in the response",
         "anyOf": [{"type": "object"}, _ITEMS | {"minItems": 1}],
+        "examples": [["https://example.com/"]],
     },
 }

@@ -63,6 +63,7 @@ class Guard:
         self._wrong_keys = WrongKeys()
         self._proxies = TrustedProxies(settings.trusted_proxies)
         self._most_of_client = settings.connections_per_address
+        self._most_streamed = settings.spool_budget
         self._streams: Counter[str] = Counter()
         self._forwarded: Counter[str] = Counter()  # requests that a proxy has passed on
         self._request_room = MemoryRoom(REQUEST_ROOM)
@@ -110,7 +111,8 @@ class Guard:
                 await preflight_response()(scope, receive, sent)
                 return
             await self._check_key(headers, scope["path"], client)
-            body = body_of(scope, headers, receive, Share(self._request_room, client))
+            share = Share(self._request_room, client)
+            body = body_of(scope, headers, receive, share, most_streamed=self._most_streamed)
             if turn := self._turn(scope):
                 await turn.acquire()
                 sent.when_composed(turn.release)

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as MappingOf
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from webloom.application.bulk import MOST_GIVEN
+from webloom.application.entry_state import EntryState
 from webloom.domain.feed import AUTO, Feed
 from webloom.domain.import_run import ImportRun, Phase, RunStatus
-from webloom.entrypoints.api.formats import FeedUrl, Mapping, Minutes, RequiredName
-from webloom.entrypoints.api.schemas import Page, Problem, filled
+from webloom.entrypoints.api.bulk import BulkBody
+from webloom.entrypoints.api.formats import (
+    Address,
+    AtMost,
+    FeedUrl,
+    Ids,
+    Instant,
+    Mapping,
+    Minutes,
+    Moment,
+    Query,
+    RequiredName,
+    Tags,
+    schema,
+)
+from webloom.entrypoints.api.schemas import CountedPage, Problem, filled
 from webloom.parsing.feeds.formats import FORMATS
 from webloom.parsing.job_posting import Salary
 from webloom.ports.postings import StoredPosting
@@ -22,25 +39,48 @@ FormatName = Annotated[str, msgspec.Meta(extra_json_schema={"enum": [AUTO, *FORM
 class AddFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """A feed to import from."""
 
-    url: FeedUrl
+    url: Address
     name: RequiredName | None = None  # default: the URL
     format: FormatName = AUTO
     interval_minutes: Minutes | None = None  # null: IMPORT_INTERVAL_MINUTES
     enabled: bool = True
     mapping: Mapping = {}  # field of a posting: path in the feed's item
     close_missing: bool = False  # the feed lists every open posting, so that others are closed
+    tags: Tags = []
 
 
 class EditFeedBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """Changes to a feed."""
 
-    url: FeedUrl | msgspec.UnsetType = msgspec.UNSET  # where it has moved to; sourceUrl stays
+    url: Address | msgspec.UnsetType = msgspec.UNSET  # where it has moved to; sourceUrl stays
     name: RequiredName | msgspec.UnsetType = msgspec.UNSET
     format: FormatName | msgspec.UnsetType = msgspec.UNSET
     interval_minutes: Minutes | msgspec.UnsetType | None = msgspec.UNSET
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     mapping: Mapping | msgspec.UnsetType = msgspec.UNSET
     close_missing: bool | msgspec.UnsetType = msgspec.UNSET
+    tags: Tags | msgspec.UnsetType = msgspec.UNSET
+
+
+class FeedBefore(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """What an action has changed of a feed, as it was before."""
+
+    id: str
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    tags: Tags | msgspec.UnsetType = msgspec.UNSET
+    interval_minutes: Minutes | msgspec.UnsetType | None = msgspec.UNSET
+    next_run_at: Instant | msgspec.UnsetType = msgspec.UNSET
+
+
+FeedsBefore = Annotated[list[FeedBefore], schema(maxItems=MOST_GIVEN)]
+
+
+class BulkFeedsBody(BulkBody, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """An action on the feeds with these ids, or on all that the filter finds."""
+
+    # For schedule; null: IMPORT_INTERVAL_MINUTES
+    interval_minutes: Minutes | msgspec.UnsetType | None = msgspec.UNSET
+    items: FeedsBefore = msgspec.field(default_factory=list)  # for restore
 
 
 class FeedResponse(msgspec.Struct, kw_only=True, rename="camel"):
@@ -55,6 +95,7 @@ class FeedResponse(msgspec.Struct, kw_only=True, rename="camel"):
     enabled: bool
     mapping: dict[str, str]
     close_missing: bool
+    tags: list[str]
     created_at: datetime
     updated_at: datetime
     next_run_at: datetime | None  # null: it is paused
@@ -66,10 +107,10 @@ class FeedResponse(msgspec.Struct, kw_only=True, rename="camel"):
     consecutive_failures: int
 
 
-class FeedsPage(Page[FeedResponse], kw_only=True):
-    """All feeds, by name."""
+class FeedsPage(CountedPage[FeedResponse], kw_only=True):
+    """Feeds, in the order of `sort`."""
 
-    total: int
+    at: datetime  # none of these was created later; `before` of a bulk action's filter
 
 
 class FeedExists(Problem, kw_only=True, rename="camel"):
@@ -94,10 +135,51 @@ class OpmlImported(msgspec.Struct, kw_only=True):
     refusals: list[OpmlRefusal]  # the first 100
 
 
+class ListedFeed(msgspec.Struct, kw_only=True):
+    """A feed of an OPML document."""
+
+    url: str
+    name: str
+    tags: list[str]
+    state: EntryState
+    reason: str | None  # why it is refused; the name of the feed that has its URL
+
+
+class OpmlPreview(msgspec.Struct, kw_only=True):
+    """What importing an OPML document would do."""
+
+    total: int
+    new: int
+    known: int
+    repeated: int  # their URL comes earlier in the document
+    refused: int
+    pages: int  # outlines with a page and no feed, which are left out
+    entries: list[ListedFeed]  # in the order of the document; the first 500 of each state
+
+
 class RunImportBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """The feed to import; without one, every enabled feed."""
 
     source_url: FeedUrl | None = None
+
+
+class RunChoice(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """The latest run of each feed among those that a list with these parameters shows."""
+
+    status: RunStatus | None = None
+    q: Query | None = None
+    since: Moment | None = msgspec.field(default=None, name="from")
+    to: Moment | None = None
+    source_url: FeedUrl | None = None  # any spelling of the feed's URL
+
+
+class BulkRunsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """An action on the runs with these ids, or on those that the filter finds."""
+
+    action: Literal["retry"]
+    ids: Ids | None = None
+    filter: RunChoice | None = None
+    at_most: AtMost | None = None
 
 
 class StartedRun(msgspec.Struct, kw_only=True, rename="camel"):
@@ -217,7 +299,7 @@ class JobResponse(msgspec.Struct, kw_only=True, rename="camel"):
     last_run_id: str  # the run that last changed it
 
 
-class JobsPage(Page[JobResponse]):
+class JobsPage(CountedPage[JobResponse]):
     """Postings, the latest published first."""
 
 
@@ -230,6 +312,19 @@ def feed_response(feed: Feed) -> FeedResponse:
         source_url=feed.config.url,
         consecutive_failures=feed.failures,
     )
+
+
+def given_fields(body: EditFeedBody | FeedBefore) -> dict[str, Any]:
+    """Fields of FeedConfig."""
+    return {
+        name: value
+        for name in body.__struct_fields__
+        if name != "id" and (value := getattr(body, name)) is not msgspec.UNSET
+    }
+
+
+def feed_before(feed_id: str, before: MappingOf[str, Any]) -> FeedBefore:
+    return FeedBefore(id=feed_id, **before)
 
 
 def import_log(run: ImportRun) -> ImportLog:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Depends, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from webloom.application.imports.start_import import Started
-from webloom.domain.import_run import RunStatus
+from webloom.application.started import Started
+from webloom.domain.import_run import ImportRun, RunStatus
+from webloom.entrypoints.api.bulk import (
+    LIMITS,
+    LINES,
+    bulk_response,
+    one_of,
+)
+from webloom.entrypoints.api.exports import (
+    READ_AT_ONCE,
+    ExportQuery,
+    as_file,
+    columns,
+    export_response,
+)
 from webloom.entrypoints.api.import_schemas import (
     AlreadyRunning,
+    BulkRunsBody,
     ImportLog,
     ImportLogDetail,
     ImportLogsPage,
@@ -24,24 +39,28 @@ from webloom.entrypoints.api.import_schemas import (
 )
 from webloom.entrypoints.api.live import stream
 from webloom.entrypoints.api.live_runs import moment_of
-from webloom.entrypoints.api.openapi import described, router
+from webloom.entrypoints.api.openapi import described, lines_of, router
 from webloom.entrypoints.api.requests import (
+    FEW_BULK_ACTIONS,
     Blank,
     InContext,
     Parameters,
     Since,
+    TimeOrder,
     Until,
     UrlOrEmpty,
     WithServices,
     Words,
     decode,
+    instant,
+    json_body,
     raw_body,
 )
 from webloom.entrypoints.api.responses import Json, Refusal, found
 from webloom.parsing.web_url import normalise
-from webloom.ports.import_runs import RunFilter
+from webloom.ports.import_runs import RunFilter, RunPlace
 
-NO_SUCH_RUN = "There is no such run. GET /api/import-logs lists them."
+NO_SUCH_RUN = "Run not found. GET /api/import-logs lists all runs."
 
 RunId = Annotated[str, Path(alias="runId", max_length=100)]
 
@@ -50,16 +69,37 @@ _body = msgspec.json.Decoder(RunImportBody)
 _BODY = Depends(raw_body({"application/json": RunImportBody}, is_required=False))
 
 
-class RunsQuery(Parameters):
-    page: int = Field(1, ge=1, le=1_000_000)
-    limit: int = Field(20, ge=1, le=200)
+class RunFilters(TimeOrder):
     status: Blank[RunStatus] = None
-    q: Words = Field(None, description="Part of the feed's name or URL")
+    q: Words = Field(None, description="Beginnings of words in the feed's name and URL")
     since: Blank[Since] = Field(None, alias="from", description="Started then or later")
     to: Blank[Until] = Field(None, description="Started then or earlier; a day counts whole")
     source_url: UrlOrEmpty = Field(
         None, alias="sourceUrl", description="Any spelling of the feed's URL"
     )
+    sort: Literal["startedAt", "-startedAt"] = Field(
+        "-startedAt", description="startedAt: the oldest first"
+    )
+
+    @property
+    def chosen(self) -> RunFilter:
+        """Raises UrlRefused."""
+        return RunFilter(
+            status=self.status,
+            text=self.q or None,
+            source_url=normalise(self.source_url) if self.source_url else None,
+            since=self.since,
+            until=self.to,
+        )
+
+
+class RunsQuery(RunFilters):
+    page: int = Field(1, ge=1, le=1_000_000)
+    limit: int = Field(20, ge=1, le=200)
+
+
+class RunsExport(ExportQuery, RunFilters):
+    columns: str = columns(ImportLog.__struct_encode_fields__)
 
 
 class StreamQuery(Parameters):
@@ -91,16 +131,11 @@ async def run_import(services: WithServices, content: Annotated[bytes, _BODY]) -
 async def list_import_logs(
     services: WithServices, query: Annotated[RunsQuery, Query()]
 ) -> Json[ImportLogsPage]:
-    """List runs, the latest first, without the records that failed."""
-    chosen = RunFilter(
-        status=query.status,
-        text=query.q or None,
-        source_url=normalise(query.source_url) if query.source_url else None,
-        since=query.since,
-        until=query.to,
-    )
+    """List runs, the latest first unless `sort` says otherwise, without the records that failed."""
     offset = (query.page - 1) * query.limit
-    runs = await services.imports.runs.page(chosen, offset=offset, limit=query.limit)
+    runs = await services.imports.listed_runs.page(
+        query.chosen, offset=offset, limit=query.limit, oldest_first=query.oldest_first
+    )
     return Json(
         ImportLogsPage(
             data=[import_log(run) for run in runs.runs],
@@ -110,6 +145,49 @@ async def list_import_logs(
             total_pages=-(-runs.total // query.limit),
         )
     )
+
+
+@routes.get("/import-logs/export", responses=as_file())
+async def export_import_logs(
+    services: WithServices, query: Annotated[RunsExport, Query()]
+) -> Response:
+    """Export runs as CSV or lines of JSON, in the order of the list. Runs that start meanwhile are
+    not in it."""
+    chosen = query.chosen
+    chosen = replace(chosen, until=chosen.until or services.clock.now())
+
+    async def read(place: RunPlace | None) -> tuple[list[ImportRun], RunPlace | None]:
+        return await services.imports.listed_runs.scan(
+            chosen, place, limit=READ_AT_ONCE, oldest_first=query.oldest_first
+        )
+
+    return await export_response("import-runs", query, read, import_log)
+
+
+@routes.post(
+    "/import-logs/bulk",
+    dependencies=[FEW_BULK_ACTIONS],
+    responses=lines_of(*LINES) | described({}, 409),
+)
+async def retry_imports(
+    services: WithServices, body: Annotated[BulkRunsBody, Depends(json_body(BulkRunsBody, LIMITS))]
+) -> Response:
+    """Import the feeds of many runs again; of those that a filter finds, the latest run of each
+    feed. A run that went wrong is skipped if its feed has been imported completely since. The
+    response is as for POST /api/feeds/bulk, and nothing can be undone."""
+    one_of(body.ids, body.filter, "ids")
+    bulk = services.bulk_runs
+    if body.filter is None:
+        return bulk_response(body.ids or (), bulk.retry)
+    wanted = body.filter
+    chosen = RunFilter(
+        status=wanted.status,
+        text=wanted.q,
+        source_url=normalise(wanted.source_url) if wanted.source_url else None,
+        since=wanted.since and instant(wanted.since),
+        until=wanted.to and instant(wanted.to),
+    )
+    return bulk_response(await bulk.chosen(chosen, body.at_most), bulk.retry)
 
 
 @routes.get(
@@ -143,7 +221,7 @@ async def stream_import_logs(
 @routes.get("/import-logs/{runId}", responses=described({}, 404))
 async def get_import_log(services: WithServices, run_id: RunId) -> Json[ImportLogDetail]:
     """Get one run, with the first 100 records that failed."""
-    run = await services.imports.runs.find(run_id)
+    run = await services.imports.listed_runs.find(run_id)
     return Json(import_log_detail(found(run, NO_SUCH_RUN)))
 
 
@@ -156,7 +234,7 @@ async def retry_import(services: WithServices, run_id: RunId) -> Json[RunsStarte
     What is stored already counts as unchanged: only records that failed, or have changed since, are
     written.
     """
-    run = found(await services.imports.runs.find(run_id), NO_SUCH_RUN)
+    run = found(await services.imports.listed_runs.find(run_id), NO_SUCH_RUN)
     started = found(
         await services.start_import(run.feed_id, "retry", retry_of=run_id),
         f"The feed {run.source_url} was removed. POST /api/feeds adds it again.",
@@ -175,7 +253,7 @@ async def cancel_import(services: WithServices, run_id: RunId) -> Json[ImportLog
     return Json(import_log(run), 202)
 
 
-def _refuse_running(started: list[Started]) -> None:
+def _refuse_running(started: list[Started[ImportRun]]) -> None:
     """Raises Refusal if no run is new."""
     if not started or any(each.is_new for each in started):
         return
@@ -189,7 +267,7 @@ def _refuse_running(started: list[Started]) -> None:
     )
 
 
-def _shown(started: Started) -> StartedRun:
+def _shown(started: Started[ImportRun]) -> StartedRun:
     run = started.run
     return StartedRun(
         run_id=run.run_id,

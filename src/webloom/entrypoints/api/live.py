@@ -72,7 +72,7 @@ class Poller(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget what was sent: nobody has listened for a while."""
+        """Forget what was sent: there were no listeners for a while."""
 
     @abstractmethod
     async def poll(self) -> float:

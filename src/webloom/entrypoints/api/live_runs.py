@@ -16,7 +16,7 @@ import msgspec
 from webloom.domain.import_run import ImportRun
 from webloom.entrypoints.api.import_schemas import import_log
 from webloom.entrypoints.api.live import MOST_PENDING, Live, Poller
-from webloom.ports.import_runs import ImportRuns, RunFilter
+from webloom.ports.import_runs import ListedRuns, RunFilter
 
 POLL_SECONDS = 0.2
 LOOK_BACK = timedelta(seconds=15)  # as long as a store may take to choose a new primary
@@ -40,7 +40,7 @@ def moment_of(position: str) -> datetime | None:
 
 
 class LiveRuns(Live):
-    def __init__(self, store: ImportRuns, stopping: asyncio.Event) -> None:
+    def __init__(self, store: ListedRuns, stopping: asyncio.Event) -> None:
         super().__init__(stopping)
         self._store = store
         self._poller = _Poller(store, stopping)
@@ -59,7 +59,7 @@ class LiveRuns(Live):
 
 
 class _Poller(Poller):
-    def __init__(self, store: ImportRuns, stopping: asyncio.Event) -> None:
+    def __init__(self, store: ListedRuns, stopping: asyncio.Event) -> None:
         super().__init__("import logs", POLL_SECONDS, stopping)
         self._store = store
         self.reset()
@@ -91,7 +91,7 @@ class _Poller(Poller):
         return page.runs[0].updated_at if page.runs else _LONG_AGO
 
 
-async def _changed(store: ImportRuns, since: datetime) -> AsyncIterator[ImportRun]:
+async def _changed(store: ListedRuns, since: datetime) -> AsyncIterator[ImportRun]:
     while True:
         runs = await store.changed(since, limit=PAGE)
         for run in runs:

@@ -4,42 +4,72 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 import msgspec
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import Field, WithJsonSchema
 from starlette.responses import Response
 
 from webloom.application.inventory.look_up_url import Found, Waiting
 from webloom.application.inventory.submit_url import Accepted, Answer, NoRoom, Refused
 from webloom.bootstrap.services import Services
-from webloom.domain.inventory import RecordFilter, Status
+from webloom.domain.inventory import Record, RecordFilter, Status
+from webloom.domain.listing import MOST_COUNTED
 from webloom.entrypoints.api import formats
 from webloom.entrypoints.api.admin_schemas import RecordCounts
+from webloom.entrypoints.api.bulk import (
+    LIMITS,
+    LINES,
+    bulk_response,
+    one_of,
+)
 from webloom.entrypoints.api.context import Context
-from webloom.entrypoints.api.openapi import DirectRoute, described, or_text, router, takes
+from webloom.entrypoints.api.exports import (
+    READ_AT_ONCE,
+    ExportQuery,
+    as_file,
+    columns,
+    export_response,
+)
+from webloom.entrypoints.api.openapi import (
+    DirectRoute,
+    described,
+    lines_of,
+    or_text,
+    router,
+    takes,
+)
 from webloom.entrypoints.api.requests import (
+    FEW_BULK_ACTIONS,
     BodyReader,
     InContext,
     Paging,
     Parameters,
     Since,
+    TimeOrder,
     WithServices,
     Words,
     decode,
+    instant,
+    json_body,
     off_loop,
 )
 from webloom.entrypoints.api.responses import RETRY_WHEN_FULL, Json, Refusal
 from webloom.entrypoints.api.schemas import (
     BatchResult,
+    BulkRecordsBody,
+    RecordChoice,
     RecordResponse,
     RecordsPage,
     SubmitBody,
     Submitted,
+    counted,
+    read_at,
     record_response,
 )
+from webloom.entrypoints.record_rows import COLUMNS, record_row
 from webloom.parsing.json_limits import JsonLimits
 
 MOST_IN_BATCH = 10_000
@@ -76,12 +106,23 @@ class LookUpQuery(SourceQuery):
     source: bool = Field(True, description="false: without the page source")
 
 
-class RecordsQuery(Paging):
+class RecordFilters(TimeOrder):
     status: Status | None = None
     host: str | None = None
-    q: Words = Field(None, description="Words of the URL, in a row; a star at the end: any ending")
+    q: Words = Field(None, description="Beginnings of words of the URL")
     since: Since | None = Field(None, alias="from", description="Created then or later")
     to: Since | None = Field(None, description="Created before")
+    sort: Literal["createdAt", "-createdAt"] = Field(
+        "-createdAt", description="createdAt: the oldest first"
+    )
+
+
+class RecordsQuery(Paging, RecordFilters):
+    pass
+
+
+class RecordsExport(ExportQuery, RecordFilters):
+    columns: str = columns(COLUMNS)
 
 
 @hot_routes.post(
@@ -170,21 +211,69 @@ async def invalidate_url(services: WithServices, query: Annotated[OneUrl, Query(
 async def list_records(
     request: Request, query: Annotated[RecordsQuery, Query()]
 ) -> Json[RecordsPage]:
-    """List records, the newest first, without their page sources."""
+    """List records, the newest first unless `sort` says otherwise, without their page sources."""
     services: Services = request.app.state.context.services
-    page = await services.store.page_of_records(
-        RecordFilter(
-            status=query.status,
-            host=query.host and query.host.lower(),
-            text=query.q or None,
-            created_from=query.since,
-            created_to=query.to,
-        ),
+    page = await services.records.page_of_records(
+        _record_filter(query),
         limit=query.limit,
         cursor=query.cursor,
+        oldest_first=query.oldest_first,
     )
     records = [record_response(record) for record in page.records]
-    return Json(RecordsPage(data=records, next_cursor=page.next_cursor))
+    total = await counted(
+        records,
+        (query.cursor, page.next_cursor),
+        lambda: services.records.count_chosen(_record_filter(query), most=MOST_COUNTED),
+    )
+    at = read_at(services.clock.now(), records)
+    return Json(RecordsPage(at=at, data=records, next_cursor=page.next_cursor, **total))
+
+
+@routes.get("/records/export", responses=as_file())
+async def export_records(
+    services: WithServices, query: Annotated[RecordsExport, Query()]
+) -> Response:
+    """Export records as CSV or lines of JSON, in the order of the list."""
+
+    async def read(cursor: str | None) -> tuple[list[Record], str | None]:
+        page = await services.records.page_of_records(
+            _record_filter(query),
+            limit=READ_AT_ONCE,
+            cursor=cursor,
+            oldest_first=query.oldest_first,
+        )
+        return page.records, page.next_cursor
+
+    return await export_response("records", query, read, record_row)
+
+
+@routes.post(
+    "/bulk", dependencies=[FEW_BULK_ACTIONS], responses=lines_of(*LINES) | described({}, 409)
+)
+async def change_records(
+    services: WithServices,
+    body: Annotated[BulkRecordsBody, Depends(json_body(BulkRecordsBody, LIMITS))],
+) -> Response:
+    """Fetch many URLs again (`refetch`), or delete their records (`invalidate`). The response is as
+    for POST /api/watches/bulk; the ids are URLs, and nothing can be undone."""
+    one_of(body.urls, body.filter, "urls")
+    act = services.bulk_records.act(body.action)
+    if body.filter is None:
+        return bulk_response(body.urls or (), act)
+    before = body.filter.before and instant(body.filter.before)
+    chosen = _record_filter(body.filter)
+    ids = await services.bulk_records.chosen(chosen, body.at_most, before=before)
+    return bulk_response(ids, act)
+
+
+def _record_filter(given: RecordFilters | RecordChoice) -> RecordFilter:
+    return RecordFilter(
+        status=given.status,
+        host=given.host and given.host.lower(),
+        text=given.q or None,
+        created_from=given.since and instant(given.since),
+        created_to=given.to and instant(given.to),
+    )
 
 
 @routes.get("/counts")

@@ -11,9 +11,10 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
+from webloom.application.overview.caching import probe
 from webloom.bootstrap.services import Services
 from webloom.domain.network_policy import RefusalReason
-from webloom.entrypoints.api.health import HealthReport, ask
+from webloom.entrypoints.api.health import health_of
 from webloom.entrypoints.api.openapi import described, router
 from webloom.entrypoints.api.requests import InContext
 from webloom.entrypoints.api.schemas import Health, ProcessHealth
@@ -24,8 +25,7 @@ routes = router("/metrics", "installation")
 @routes.get("", responses=described({200: "text/plain"}))
 async def get_metrics(context: InContext) -> Response:
     """Get metrics in Prometheus's text format."""
-    health = await HealthReport(context.services, context.beat).health()
-    state = await state_registry(context.services, health)
+    state = await state_registry(context.services, await health_of(context))
     text = generate_latest(context.registry) + generate_latest(state)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -60,21 +60,21 @@ async def state_registry(services: Services, health: Health) -> CollectorRegistr
     gauge("worker_in_flight", "Fetches running now", ["worker"], in_flight)
     registry.register(_Refusals([*health.workers, *health.others]))
     is_waiting = {(): health.imports is not None}
-    gauge("imports_wait", "1 when there is no room for feeds in the spool", [], is_waiting)
-    records = (await ask(services.store.count_by_status)).result or {}
-    by_status = {(status.value,): count for status, count in records.items()}
+    gauge("imports_wait", "1 when imports wait because the spool is full", [], is_waiting)
+    records, _ = await probe(services.records.count_by_status())
+    by_status = {(status.value,): count for status, count in (records or {}).items()}
     gauge("records", "Records by status", ["status"], by_status)
-    postings = (await ask(services.imports.postings.count)).result or ()
-    by_state = {(state,): count for state, count in zip(("open", "closed"), postings, strict=False)}
+    postings, _ = await probe(services.imports.postings.count())
+    by_state = dict(zip([("open",), ("closed",)], postings or (), strict=False))
     gauge("postings", "Job postings", ["state"], by_state)
     gauge("feeds", "Feeds", ["state"], await _feeds(services))
-    watches = (await ask(services.watches.count_watches)).result
+    watches, _ = await probe(services.watches.count_watches())
     counts = {} if watches is None else {(key,): count for key, count in asdict(watches).items()}
     gauge("watches", "Watches", ["state"], counts)
-    usage = (await ask(lambda: services.page_storage.usage(with_superseded=False))).result or ()
-    items = {(each.collection,): each.items for each in usage}
+    usage, _ = await probe(services.page_storage.usage(with_superseded=False))
+    items = {(each.collection,): each.items for each in usage or ()}
     gauge("storage_items", "What is kept of watched pages", ["collection"], items)
-    sizes = {(each.collection,): each.bytes for each in usage}
+    sizes = {(each.collection,): each.bytes for each in usage or ()}
     gauge("storage_bytes", "About", ["collection"], sizes)
     budget = {(): services.settings.storage_budget}
     gauge("storage_budget_bytes", "What they may take", [], budget)
@@ -82,7 +82,7 @@ async def state_registry(services: Services, health: Health) -> CollectorRegistr
 
 
 async def _feeds(services: Services) -> dict[tuple[str, ...], float]:
-    feeds = (await ask(services.imports.feeds.all)).result
+    feeds, _ = await probe(services.imports.feeds.all())
     if feeds is None:
         return {}
     return {

@@ -3,6 +3,10 @@
 A route's documentation is what its handler declares: the name is the operation id and the summary,
 the docstring the description, `-> Json[X]` the response, `Depends(json_body(X))` the body. Errors
 of every route (401, 403, 422, 503) are added here.
+
+FastAPI tells only through a route's `dependant`, which it doesn't document, which dependencies and
+query model a handler has; tests/unit/test_patched_libraries.py fails when that changes. It can go
+when FastAPI documents a body that a dependency reads, and solves a query model as fast as we do.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.entrypoints.api.formats import IMPOSSIBLE
+from webloom.entrypoints.api.formats import EXAMPLES, IMPOSSIBLE
 from webloom.entrypoints.api.requests import BodyReader, query_of, readers, refuse_bad_query
 from webloom.entrypoints.api.responses import Json, phrase
 from webloom.entrypoints.api.schemas import Problem
@@ -30,6 +34,7 @@ DESCRIPTION = (
 )
 TAGS = {
     "metadata": "HTTP metadata of URLs: submit, look up, list",
+    "addresses": "What is at an address: a feed, a page, something else",
     "feeds": "Where job postings come from",
     "imports": "Runs of feeds: start, follow, cancel",
     "jobs": "The job postings that imports have stored",
@@ -37,6 +42,7 @@ TAGS = {
     "watch runs": "Checks of watches, and events of other programs",
     "watched pages": "Versions, changes and prices of watched pages",
     "queues": "How deep the queues are, and their dead letters",
+    "backup": "Everything as one file, and back",
     "installation": "Overview, health, metrics and settings",
 }
 SECURITY_SCHEMES = {
@@ -121,11 +127,18 @@ def described(bodies: dict[int, Any], *problems: int) -> Responses:
     return described
 
 
+def lines_of(*kinds: Any) -> Responses:
+    """Lines of JSON, each of one of these kinds."""
+    for kind in kinds:
+        _schema(kind)
+    return described({200: "application/x-ndjson"})
+
+
 def or_text(kind: Any, media_type: str, status: int = 200) -> Responses:
     """JSON, or on request a text."""
-    documented = _content("application/json", kind)
-    documented["content"][media_type] = {"schema": {"type": "string"}}
-    return {status: documented}
+    response = _content("application/json", kind)
+    response["content"][media_type] = {"schema": {"type": "string"}}
+    return {status: response}
 
 
 def takes(body: BodyReader) -> dict[str, Any]:
@@ -192,20 +205,22 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _example(schema: dict[str, Any], components: dict[str, Any]) -> Any:
-    """A small example, built from those of the fields; None if they have none."""
+    """A small example, built from those of the fields; None if one has none."""
     if "$ref" in schema:
-        return _example(components[schema["$ref"].rpartition("/")[2]], components)
+        name = schema["$ref"].rpartition("/")[2]
+        return EXAMPLES.get(name) or _example(components[name], components)
+    if examples := schema.get("examples"):
+        return examples[0]
     for choice in schema.get("anyOf", ()):
         if (example := _example(choice, components)) is not None:
             return example
-    if examples := schema.get("examples"):
-        return examples[0]
     if schema.get("type") == "array":
         item = _example(schema["items"], components)
         return None if item is None else [item]
     fields = schema.get("properties", {})
     names = schema.get("required") or [name for name in fields if name in ("url", "sourceUrl")]
-    return {name: _example(fields[name], components) for name in names} or None
+    example = {name: _example(fields[name], components) for name in names}
+    return None if None in example.values() else example or None
 
 
 def _parameter_schemas(document: dict[str, Any]) -> dict[str, Any]:
@@ -237,5 +252,6 @@ def _correct_parameter(schema: dict[str, Any]) -> None:
         schema |= choices[0]
     elif choices:
         schema["anyOf"] = choices
-    if schema.get("type") == "string" and not schema.keys() & {"enum", "format", "pattern"}:
-        schema["pattern"] = "^[^\\u0000]*$"
+    text = schema.get("items", schema)  # or each text of a list
+    if text.get("type") == "string" and not text.keys() & {"enum", "format", "pattern"}:
+        text["pattern"] = "^[^\\u0000]*$"

@@ -9,9 +9,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
 from webloom.application.imports.manage_feeds import refuse_bad
-from webloom.application.inventory.check_url import check_url
+from webloom.application.inventory.check_url import check_address
 from webloom.application.watch.manage_watches import refuse_bad_selection
 from webloom.application.watch.preview_page import PageSeen
 from webloom.bootstrap.services import Services
@@ -23,9 +24,9 @@ from webloom.entrypoints.api.admin_schemas import (
     FeedPreview,
     FeedPreviewBody,
     PostingPreview,
-    PreviewPrice,
     WatchPreview,
     WatchPreviewBody,
+    preview_price,
 )
 from webloom.entrypoints.api.import_schemas import ImportFailure
 from webloom.entrypoints.api.openapi import router
@@ -51,12 +52,12 @@ async def preview_feed(
 
     Of a large feed only the beginning is read.
     """
-    url = check_url(body.url, policy=context.services.policy)
+    url = check_address(body.url, policy=context.services.policy)
     config = FeedConfig(url=url, name="", format=body.format, mapping=body.mapping)
     refuse_bad(config)
     with context.feed_previews.one():
         try:
-            return Json(await _while_connected(request, _feed(context.services, config)))
+            return Json(await while_connected(request.receive, _feed(context.services, config)))
         except FetchFailed as failure:
             raise Refusal(422, f"This feed can't be fetched: {failure.reason}.") from failure
         except FeedUnreadable as error:
@@ -72,10 +73,10 @@ async def preview_watch(
     """Fetch a page and show what a watch would see. Nothing is stored."""
     selection = msgspec.convert(body.selection, Selection, from_attributes=True)
     await asyncio.to_thread(refuse_bad_selection, selection)
-    url = check_url(body.url, policy=context.services.policy)
+    url = check_address(body.url, policy=context.services.policy)
     with context.page_previews.one():
         try:
-            seen = await _while_connected(request, _page(context.services, url, selection))
+            seen = await while_connected(request.receive, _page(context.services, url, selection))
         except FetchFailed as failure:
             raise Refusal(422, f"This page can't be fetched: {failure.reason}.") from failure
         except PageUnreadable as error:
@@ -101,9 +102,9 @@ async def _page(services: Services, url: str, selection: Selection) -> PageSeen:
         return await preview_page(url, selection)
 
 
-async def _while_connected(request: Request, making: Coroutine[Any, Any, Made]) -> Made:
+async def while_connected(receive: Receive, making: Coroutine[Any, Any, Made]) -> Made:
     """Cancels the work when the client disconnects."""
-    made, gone = asyncio.ensure_future(making), asyncio.ensure_future(_disconnected(request))
+    made, gone = asyncio.ensure_future(making), asyncio.ensure_future(_disconnected(receive))
     try:
         await asyncio.wait({made, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not made.done():
@@ -115,8 +116,8 @@ async def _while_connected(request: Request, making: Coroutine[Any, Any, Made]) 
         await asyncio.gather(made, gone, return_exceptions=True)
 
 
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
         pass
 
 
@@ -130,10 +131,9 @@ def _watch_preview(seen: PageSeen) -> WatchPreview:
         text=text[:LONGEST_TEXT],
         lines=text.count("\n") + 1 if text else 0,
         is_cut=len(text) > LONGEST_TEXT,
-        price=None
-        if reading.price is None
-        else msgspec.convert(reading.price, PreviewPrice, from_attributes=True),
+        price=preview_price(reading.price),
         availability=reading.availability,
         classification=msgspec.to_builtins(reading.classification),
         problem=seen.problem,
+        needs_javascript=reading.needs_javascript,
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -26,6 +26,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from webloom.bootstrap.services import Services
+from webloom.domain.listing import ListedState, ListFilter, Order, SortField
 from webloom.entrypoints.api.context import Context
 from webloom.entrypoints.api.formats import HTTP_URL
 from webloom.entrypoints.api.responses import Refusal
@@ -55,6 +56,14 @@ async def services_of(request: Request) -> Services:
 
 InContext = Annotated[Context, Depends(context_of)]
 WithServices = Annotated[Services, Depends(services_of)]
+
+
+async def _one_bulk_action(context: InContext) -> AsyncIterator[None]:
+    with context.bulk_actions.one():
+        yield
+
+
+FEW_BULK_ACTIONS = Depends(_one_bulk_action)  # until the response has been sent
 
 
 # Parameters.
@@ -120,14 +129,55 @@ UrlOrEmpty = Annotated[
 ]
 
 
-CURSOR = {"type": "string", "format": "cursor", "minLength": 1, "maxLength": 500}
+LONGEST_CURSOR = 2200  # in a list by name: name and id have 200 characters of 4 bytes at most
+CURSOR = {"type": "string", "format": "cursor", "minLength": 1, "maxLength": LONGEST_CURSOR}
 
 
 class Paging(Parameters):
     limit: int = Field(50, ge=1, le=200, description="Items on a page")
     cursor: Annotated[str | None, WithJsonSchema(CURSOR)] = Field(
-        None, min_length=1, max_length=500, description="`nextCursor` of the page before, unchanged"
+        None,
+        min_length=1,
+        max_length=LONGEST_CURSOR,
+        description="`nextCursor` of the page before, unchanged",
     )
+
+
+Sort = Literal[
+    "name", "-name", "nextRunAt", "-nextRunAt", "lastRunAt", "-lastRunAt", "failures", "-failures",
+    "createdAt", "-createdAt",
+]  # fmt: skip
+
+
+class ListFilters(Parameters):
+    """Of watches or feeds."""
+
+    q: Words = Field(None, description="Beginnings of words in the name, tags and URLs")
+    tag: str | None = Field(None, max_length=200, description="Only those with this tag")
+    state: Blank[ListedState] = Field(None, description="Only those in this state")
+    sort: Sort = Field("name", description="-name: the other way round. No value comes last")
+
+    @property
+    def chosen(self) -> ListFilter:
+        return ListFilter(text=self.q, tag=self.tag or None, state=self.state)
+
+    @property
+    def order(self) -> Order:
+        return Order(SortField(self.sort.removeprefix("-")), self.sort.startswith("-"))
+
+
+class ListQuery(Paging, ListFilters):
+    pass
+
+
+class TimeOrder(Parameters):
+    """Of a list that is read from either end. Each says by what time."""
+
+    sort: str
+
+    @property
+    def oldest_first(self) -> bool:
+        return not self.sort.startswith("-")
 
 
 async def refuse_parameters(request: Request) -> None:
@@ -201,6 +251,16 @@ def raw_body(content: dict[str, Any], *, is_required: bool = True) -> Callable[.
     return body
 
 
+def streamed_body(content: dict[str, Any]) -> Callable[..., Any]:
+    """A dependency: the body, piece by piece, for a route that never has all of it in memory."""
+
+    async def body(request: Request) -> AsyncIterator[bytes]:
+        return request.stream()
+
+    readers[body] = BodyReader(content)
+    return body
+
+
 def decode(
     decoder: msgspec.json.Decoder[Decoded], content: bytes, limits: JsonLimits = ONE_THING
 ) -> Decoded:
@@ -210,9 +270,45 @@ def decode(
     except JsonTooLarge as error:
         raise Refusal(422, f"The body has {error}.") from error
     except msgspec.ValidationError as error:
-        raise Refusal(422, f"The body does not fit: {error}.") from error
+        raise Refusal(422, f"The body does not fit: {_plain(decoder.type, error)}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refusal(400, f"The body is not JSON: {_reason(content, error)}.") from error
+
+
+_KINDS = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+    "datetime": "a date and time",
+}
+_KIND = re.compile(rf"`((?:{'|'.join(_KINDS)})(?: \| (?:{'|'.join(_KINDS)}))*)`")
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
+
+
+def _plain(kind: Any, error: msgspec.ValidationError) -> str:
+    """msgspec's message, with JSON's names of its types. A field that belongs in another, such as
+    `everyMinutes` in the `schedule` of a watch, has a message that says so."""
+    text = _KIND.sub(
+        lambda found: " or ".join(_KINDS[each] for each in found[1].split(" | ")), str(error)
+    )
+    if (unknown := _UNKNOWN_FIELD.fullmatch(text)) and (place := _place_of(kind, unknown[1])):
+        text += f": it belongs in `{place}`"
+    return text[:1].lower() + text[1:]
+
+
+def _place_of(kind: Any, name: str) -> str | None:
+    """The field of a body whose value has a field of this name."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return None
+    for each in msgspec.structs.fields(kind):
+        for inner in (each.type, *get_args(each.type)):
+            if name in getattr(inner, "__struct_encode_fields__", ()):
+                return each.encode_name
+    return None
 
 
 async def off_loop(work: Callable[[bytes], Made], content: bytes) -> Made:

@@ -100,8 +100,12 @@ PROBLEMS: dict[type, tuple[int, str, int | None]] = {  # status, detail, Retry-A
     errors.BadCursor: (422, "cursor: {}. Take it from the page before as it is.", None),
     errors.WatchRefused: (422, "{}.", None),
     errors.FeedRefused: (422, "{}.", None),
+    errors.BulkRefused: (422, "{}.", None),
+    errors.BulkGrown: (409, "{}.", None),
     errors.FeedUnreadable: (422, "The body does not fit: {}.", None),
     errors.FeedBusy: (409, "{}.", None),
+    errors.RestoreBusy: (409, "{}.", None),
+    errors.DumpRefused: (422, "This backup is refused: {}. Nothing is stored.", None),
     errors.QueueFull: (503, "Not accepted: {}. Try again.", RETRY_WHEN_FULL),
     errors.BackendRefused: (503, UNAVAILABLE, RETRY_WHEN_UNAVAILABLE),
     errors.Unavailable: (503, UNAVAILABLE, RETRY_WHEN_UNAVAILABLE),
@@ -113,13 +117,18 @@ LOGGED = {errors.BackendRefused, errors.Unavailable, errors.ResourcesExhausted}
 
 
 async def _known(_: Request, error: Exception) -> Response:
-    """The problem of the nearest class in its hierarchy."""
+    status, detail, retry_after = known_problem(error)
+    headers = None if retry_after is None else {"Retry-After": str(retry_after)}
+    return problem(status, detail, headers)
+
+
+def known_problem(error: Exception) -> tuple[int, str, int | None]:
+    """Of the nearest class in its hierarchy: status, detail, Retry-After."""
     kind = next(each for each in type(error).__mro__ if each in PROBLEMS)
     status, text, retry_after = PROBLEMS[kind]
     if kind in LOGGED:
         log.warning("a dependency is unavailable", extra={"error": str(error)})
-    headers = None if retry_after is None else {"Retry-After": str(retry_after)}
-    return problem(status, text.format(error), headers)
+    return status, text.format(error), retry_after
 
 
 async def _refusal(_: Request, error: Refusal) -> Response:
@@ -145,6 +154,27 @@ def _allowed(request: Request) -> list[str]:
     return sorted({method for each in routes if each.path == path for method in each.methods})
 
 
+_WANTED = {  # by pydantic's types of errors
+    "int_parsing": "wants a whole number",
+    "int_from_float": "wants a whole number",
+    "float_parsing": "wants a number",
+    "finite_number": "wants a number",
+    "bool_parsing": "wants true or false",
+    "greater_than_equal": "wants {ge} or more",
+    "less_than_equal": "wants {le} at most",
+    "string_too_long": "wants {max_length} characters at most",
+    "string_too_short": "wants {min_length} characters or more",
+    "literal_error": "wants {expected}",
+    "enum": "wants {expected}",
+    "value_error": "{error}",
+}
+
+
+def _wanted(error: dict[str, Any]) -> str:
+    form = _WANTED.get(error["type"])
+    return str(error["msg"]) if form is None else form.format(**error.get("ctx", {}))
+
+
 def _sentences(error: RequestValidationError) -> str:
     """What is wrong with each parameter. One that may have two types has an error for each: the
     first is shown."""
@@ -160,6 +190,6 @@ def _sentences(error: RequestValidationError) -> str:
                     "A URL given as a parameter must be percent-encoded"
                 )
             case _:
-                sentence = f"{name}: {each['msg']}"
+                sentence = f"{name}: {_wanted(each)}"
         sentences.setdefault(name, sentence)
     return "; ".join(sentences.values())

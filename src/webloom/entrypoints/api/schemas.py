@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from webloom.application.inventory.bulk_records import RecordAction
 from webloom.domain.inventory import Metadata, Processing, Record, Status
-from webloom.entrypoints.api.formats import HttpUrl
+from webloom.domain.listing import Count
+from webloom.entrypoints.api.formats import (
+    AtMost,
+    BulkUrls,
+    HttpUrl,
+    Instant,
+    Moment,
+    Query,
+)
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound=msgspec.Struct)
+MILLISECOND = timedelta(milliseconds=1)  # times in stores are no finer
 
 
 class Page(msgspec.Struct, Generic[Item], kw_only=True, rename="camel"):
@@ -21,10 +32,46 @@ class Page(msgspec.Struct, Generic[Item], kw_only=True, rename="camel"):
     next_cursor: str | None  # `cursor` of the next page; null: this is the last one
 
 
+class CountedPage(Page[Item], Generic[Item], kw_only=True, rename="camel"):
+    """A part of a list, with how long the list is."""
+
+    total: int
+    total_is_exact: bool  # false: there are at least `total`
+
+
+class TagCount(msgspec.Struct, kw_only=True):
+    tag: str
+    count: int
+
+
+class TagsPage(Page[TagCount]):
+    """Tags in use, in alphabetical order; at most 1,000."""
+
+
 class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A URL to fetch."""
 
     url: HttpUrl
+
+
+class RecordChoice(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """All records that a list with these parameters shows."""
+
+    status: Status | None = None
+    host: Query | None = None
+    q: Query | None = None
+    since: Moment | None = msgspec.field(default=None, name="from")
+    to: Moment | None = None
+    before: Instant | None = None  # only those that had been created by then
+
+
+class BulkRecordsBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    """An action on the records of these URLs, or on all that the filter finds."""
+
+    action: RecordAction
+    urls: BulkUrls | None = None
+    filter: RecordChoice | None = None
+    at_most: AtMost | None = None
 
 
 class Submitted(msgspec.Struct, kw_only=True):
@@ -58,9 +105,11 @@ class RecordResponse(msgspec.Struct, kw_only=True):
     stale: bool = False  # older than the cache time; a refresh is under way
 
 
-class RecordsPage(Page[RecordResponse]):
+class RecordsPage(CountedPage[RecordResponse], kw_only=True):
     """Records, the newest first, without their page sources. Go on while `nextCursor` is given:
     a page under a rare filter can be short."""
+
+    at: datetime  # none of these was created later; `before` of a bulk action's filter
 
 
 class Problem(msgspec.Struct, kw_only=True):
@@ -74,7 +123,7 @@ class Problem(msgspec.Struct, kw_only=True):
 
 class Dependency(msgspec.Struct, kw_only=True):
     name: str  # store, broker, or broker of QUEUE for a queue with one of its own
-    kind: str  # sqlite, mongodb, rabbitmq, bullmq
+    kind: str  # of backend, such as sqlite
     address: str  # without credentials
     state: str  # up, down
     connection: str  # READY, or how far this process has got on its way back to it
@@ -137,6 +186,30 @@ def filled(kind: type[Made], *sources: object, **given: Any) -> Made:
         if name not in given:
             given[name] = next(getattr(each, name) for each in sources if hasattr(each, name))
     return kind(**given)
+
+
+async def counted(
+    items: Sequence[object],
+    cursors: tuple[str | None, str | None],  # of this page and of the next one
+    count: Callable[[], Awaitable[Count]],
+) -> dict[str, Any]:
+    """Fields of a page with these items. A list of one page needs no counting."""
+    if cursors == (None, None):
+        return {"total": len(items), "total_is_exact": True}
+    found = await count()
+    return {"total": max(found.number, len(items)), "total_is_exact": found.is_exact}
+
+
+class _Created(Protocol):
+    @property
+    def created_at(self) -> datetime: ...
+
+
+def read_at(now: datetime, items: Iterable[_Created]) -> datetime:
+    """When a list was read: the last millisecond in which nothing can be created any more, or the
+    latest of the items, as the clocks of those who create them differ."""
+    over = now.replace(microsecond=now.microsecond // 1000 * 1000) - MILLISECOND
+    return max([over, *(each.created_at for each in items)])
 
 
 def record_response(record: Record, *, stale: bool = False) -> RecordResponse:

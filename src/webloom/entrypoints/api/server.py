@@ -45,7 +45,7 @@ def listen(settings: Settings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its own signal handlers, telling when it listens."""
+    """uvicorn without its own signal handlers. Sets an event when it listens."""
 
     def __init__(self, config: uvicorn.Config, started: asyncio.Event) -> None:
         super().__init__(config)

@@ -14,10 +14,10 @@ from pydantic import Field
 from starlette.responses import Response
 
 from webloom import __version__
-from webloom.entrypoints.api.admin_schemas import Overview, SystemResponse
+from webloom.entrypoints.api.admin_schemas import Overview, SystemResponse, TroublesPage
 from webloom.entrypoints.api.live import stream
 from webloom.entrypoints.api.openapi import described, router
-from webloom.entrypoints.api.requests import InContext, Parameters
+from webloom.entrypoints.api.requests import InContext, NoParameters, Parameters
 from webloom.entrypoints.api.responses import Json, Refusal
 from webloom.entrypoints.settings_shown import settings_in_force
 
@@ -40,6 +40,12 @@ class LiveQuery(Parameters):
 async def get_overview(context: InContext) -> Json[Overview]:
     """Get the three pipelines at a glance, what runs, what changed, what is broken."""
     return Json(await context.activity.overview())
+
+
+@routes.get("/troubles", dependencies=[NoParameters])
+async def list_troubles(context: InContext) -> Json[TroublesPage]:
+    """List what needs attention, errors first, each with what to do about it."""
+    return Json(await context.activity.troubles())
 
 
 @routes.get("/live", responses=described({200: "text/event-stream"}))

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from webloom.diffs.pages import PageDiff
-from webloom.domain.price_history import PriceRecord, PriceSummary
+from webloom.domain.price_history import PriceCurve, PriceRecord, PriceSummary
 from webloom.domain.watch import Outcome
-from webloom.entrypoints.api.schemas import Page, Problem, filled
+from webloom.entrypoints.api.schemas import CountedPage, Page, Problem, filled
 from webloom.entrypoints.api.watch_schemas import Amount
 from webloom.ports.page_history import ChangeLog, Version
 from webloom.ports.page_storage import Usage
@@ -26,7 +26,7 @@ from webloom.ports.room import DatabaseSize
 class PageResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """The latest that is known of a page."""
 
-    job_id: str
+    watch_id: str = msgspec.field(name="jobId")
     url: str
     title: str | None
     price: Amount | None
@@ -47,14 +47,14 @@ class PageResponse(msgspec.Struct, kw_only=True, rename="camel"):
     links: list[Any] | msgspec.UnsetType = msgspec.UNSET
 
 
-class PagesPage(Page[PageResponse]):
+class PagesPage(CountedPage[PageResponse]):
     """Pages, the latest updated first. With jobId and url: that one, with its content."""
 
 
 class VersionResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A version of a page."""
 
-    job_id: str
+    watch_id: str = msgspec.field(name="jobId")
     url: str
     version: int
     snapshot_hash: str
@@ -81,7 +81,7 @@ class BothVersions(msgspec.Struct, kw_only=True):
 class ChangeResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """What changed from one version to the next."""
 
-    job_id: str
+    watch_id: str = msgspec.field(name="jobId")
     url: str
     changes: Mapping[str, Any]
     version: BothVersions
@@ -97,7 +97,7 @@ class ChangesPage(Page[ChangeResponse]):
 class PriceResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """A price at one moment."""
 
-    job_id: str
+    watch_id: str = msgspec.field(name="jobId")
     url: str
     price: Amount
     currency: str | None
@@ -116,6 +116,7 @@ class PriceStatistics(msgspec.Struct, kw_only=True, rename="camel"):
     median: Amount
     last: PriceResponse
     last_change: PriceResponse | None
+    lowest_90_days: PriceResponse  # the lowest price in force in the last 90 days
 
 
 class PricesPage(Page[PriceResponse], kw_only=True):
@@ -124,10 +125,27 @@ class PricesPage(Page[PriceResponse], kw_only=True):
     summary: PriceStatistics | None  # on the first page
 
 
+class PricePoint(msgspec.Struct, kw_only=True, rename="camel"):
+    """A price, in force until the next point."""
+
+    timestamp: int
+    price: Amount
+    version: int | None
+
+
+class PriceCurveResponse(msgspec.Struct, kw_only=True, rename="camel"):
+    """The prices of a page over time, in the latest currency."""
+
+    currency: str | None
+    records: int  # since the given time
+    points: list[PricePoint]  # changes only, the oldest first
+    is_thinned: bool
+
+
 class VersionDiff(msgspec.Struct, kw_only=True, rename="camel"):
     """How two versions of a page differ."""
 
-    job_id: str
+    watch_id: str = msgspec.field(name="jobId")
     url: str
     version: BothVersions
     diff: PageDiff
@@ -214,6 +232,13 @@ def price_statistics(summary: PriceSummary) -> PriceStatistics:
         summary,
         last=price_response(summary.last),
         last_change=None if change is None else price_response(change),
+        lowest_90_days=price_response(summary.recent_minimum),
+    )
+
+
+def price_curve_response(curve: PriceCurve) -> PriceCurveResponse:
+    return filled(
+        PriceCurveResponse, curve, points=[filled(PricePoint, each) for each in curve.points]
     )
 
 
@@ -229,6 +254,7 @@ def storage_response(
         database=filled(
             DatabaseUsage,
             size,
+            full=None if size.full is None else str(size.full),
             collections=[filled(CollectionInDatabase, each) for each in size.collections],
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Depends, Path, Query, Request
@@ -12,27 +12,37 @@ from starlette.responses import Response
 
 from webloom.application.watch.publish_events import BadEvent
 from webloom.bootstrap.services import Services
-from webloom.domain.watch import RunStatus, Watch
+from webloom.domain.listing import MOST_COUNTED
+from webloom.domain.watch import RunStatus, Watch, WatchRun
 from webloom.entrypoints.api.atom_feed import CONTENT_TYPE, atom_feed
+from webloom.entrypoints.api.exports import (
+    READ_AT_ONCE,
+    ExportQuery,
+    as_file,
+    columns,
+    export_response,
+)
 from webloom.entrypoints.api.formats import EVENTS
 from webloom.entrypoints.api.openapi import described, router
 from webloom.entrypoints.api.requests import (
     Blank,
     Id,
     Paging,
+    TimeOrder,
     WithServices,
     decode,
     off_loop,
     raw_body,
 )
 from webloom.entrypoints.api.responses import RETRY_WHEN_FULL, Json, Refusal, found
+from webloom.entrypoints.api.schemas import counted
 from webloom.entrypoints.api.watch_page_schemas import EventsAccepted, EventsNotAccepted
 from webloom.entrypoints.api.watch_schemas import JobRun, JobRunsPage, job_run
 from webloom.parsing.json_limits import JsonLimits
 from webloom.ports.page_history import ChangeFilter
-from webloom.ports.watch_runs import RunFilter
+from webloom.ports.watch_run_listing import RunFilter
 
-NO_SUCH_RUN = "There is no such run. GET /api/watch/runs lists them."
+NO_SUCH_RUN = "Run not found. GET /api/watch/runs lists all runs."
 FEED_ENTRIES = 100
 MOST_EVENTS = 1000
 LIMITS = JsonLimits(values=1_000_000, items=MOST_EVENTS, called="events")
@@ -48,22 +58,54 @@ _events = msgspec.json.Decoder(_Message | list[msgspec.Raw])
 _EVENTS = Depends(raw_body({"application/json": EVENTS}))
 
 
-class RunsQuery(Paging):
-    job_id: Id | None = Field(None, alias="jobId")
+class RunFilters(TimeOrder):
+    watch_id: Id | None = Field(None, alias="jobId")
     status: Blank[RunStatus] = None
+    sort: Literal["startedAt", "-startedAt"] = Field(
+        "-startedAt", description="startedAt: the oldest first"
+    )
+
+    @property
+    def chosen(self) -> RunFilter:
+        return RunFilter(watch_id=self.watch_id or None, status=self.status)
+
+
+class RunsQuery(Paging, RunFilters):
+    pass
+
+
+class RunsExport(ExportQuery, RunFilters):
+    columns: str = columns(JobRun.__struct_encode_fields__)
 
 
 @routes.get("/runs")
 async def list_watch_runs(
     services: WithServices, query: Annotated[RunsQuery, Query()]
 ) -> Json[JobRunsPage]:
-    """List runs of watches, the latest first."""
-    runs, following = await services.watch_runs.runs(
-        RunFilter(watch_id=query.job_id or None, status=query.status),
-        limit=query.limit,
-        cursor=query.cursor,
+    """List runs of watches, the latest first unless `sort` says otherwise."""
+    runs, following = await services.watch_run_listing.runs(
+        query.chosen, limit=query.limit, cursor=query.cursor, oldest_first=query.oldest_first
     )
-    return Json(JobRunsPage(data=[*map(job_run, runs)], next_cursor=following))
+    total = await counted(
+        runs,
+        (query.cursor, following),
+        lambda: services.watch_run_listing.count_chosen(query.chosen, most=MOST_COUNTED),
+    )
+    return Json(JobRunsPage(data=[*map(job_run, runs)], next_cursor=following, **total))
+
+
+@routes.get("/runs/export", responses=as_file())  # before {runId}
+async def export_watch_runs(
+    services: WithServices, query: Annotated[RunsExport, Query()]
+) -> Response:
+    """Export runs of watches as CSV or lines of JSON, in the order of the list."""
+
+    async def read(cursor: str | None) -> tuple[list[WatchRun], str | None]:
+        return await services.watch_run_listing.runs(
+            query.chosen, limit=READ_AT_ONCE, cursor=cursor, oldest_first=query.oldest_first
+        )
+
+    return await export_response("watch-runs", query, read, job_run)
 
 
 @routes.get("/runs/{runId}", responses=described({}, 404))
@@ -120,12 +162,12 @@ def _decoded(content: bytes) -> _Message | list[msgspec.Raw]:
 
 async def atom_response(request: Request, services: Services, watch: Watch | None) -> Response:
     """Of one watch, or all."""
-    chosen = ChangeFilter(job_id=None if watch is None else watch.watch_id)
+    chosen = ChangeFilter(watch_id=None if watch is None else watch.watch_id)
     changes, _ = await services.page_history.change_logs(chosen, limit=FEED_ENTRIES)
     names = {} if watch is None else {watch.watch_id: watch.config.name}
-    for job_id in {each.job_id for each in changes} - names.keys():
-        named = await services.watches.find_watch(job_id)
-        names[job_id] = job_id if named is None else named.config.name
+    for watch_id in {each.watch_id for each in changes} - names.keys():
+        named = await services.watches.find_watch(watch_id)
+        names[watch_id] = watch_id if named is None else named.config.name
     body = await asyncio.to_thread(
         atom_feed,
         changes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -11,11 +11,26 @@ from fastapi import Depends, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from webloom.domain.watch import Watch
-from webloom.entrypoints.api.formats import WATCH_LIST
-from webloom.entrypoints.api.openapi import described, router
+from webloom.application.bulk_items import BulkOptions
+from webloom.application.watch.bulk_watches import BulkWatches
+from webloom.bootstrap.services import Services
+from webloom.domain.listing import MOST_COUNTED
+from webloom.domain.watch import RunStatus, Watch
+from webloom.entrypoints.api.bulk import LIMITS, LINES, Choose, by_list, change_items
+from webloom.entrypoints.api.exports import (
+    READ_AT_ONCE,
+    ExportQuery,
+    as_file,
+    columns,
+    export_response,
+)
+from webloom.entrypoints.api.openapi import described, lines_of, router
 from webloom.entrypoints.api.requests import (
+    FEW_BULK_ACTIONS,
     Id,
+    ListFilters,
+    ListQuery,
+    NoParameters,
     Paging,
     Parameters,
     WithServices,
@@ -24,30 +39,31 @@ from webloom.entrypoints.api.requests import (
     raw_body,
 )
 from webloom.entrypoints.api.responses import Json, Refusal, found
+from webloom.entrypoints.api.schemas import TagCount, TagsPage, counted, read_at
 from webloom.entrypoints.api.watch_runs import atom_response
 from webloom.entrypoints.api.watch_schemas import (
     READ_ONLY,
     AddWatchBody,
+    BulkWatchesBody,
     EditWatchBody,
     JobRun,
-    ListRefusal,
-    NoticesPage,
+    NotificationsPage,
     WatchBusy,
-    WatchesImported,
+    WatchChoice,
     WatchesPage,
     WatchResponse,
     config_of,
     job_run,
-    notice_response,
+    notification_response,
+    page_filter,
+    restored,
+    schedule_of,
+    watch_before,
     watch_response,
 )
-from webloom.entrypoints.watch_entries import add_entry
 from webloom.entrypoints.watch_entries import add_watch as add
-from webloom.parsing.watch_list import read_watch_list
 
-MOST_REFUSALS = 100  # of a list that are shown; all are counted
-ADDED_AT_ONCE = 100
-NO_SUCH_WATCH = "There is no such watch. GET /api/watches lists them."
+NO_SUCH_WATCH = "Watch not found. GET /api/watches lists all watches."
 
 WatchId = Annotated[str, Path(alias="jobId", max_length=200)]
 
@@ -55,16 +71,19 @@ routes = router("/api/watches", "watches")
 _edit_body = msgspec.json.Decoder(EditWatchBody)
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _EDIT = Depends(raw_body({"application/json": EditWatchBody}))
-_LIST = Depends(raw_body(WATCH_LIST))
 
 
-class WatchesQuery(Paging):
-    job_id: list[Id] | None = Field(
+class WatchesQuery(ListQuery):
+    watch_id: list[Id] | None = Field(
         None,
         alias="jobId",
         max_length=200,
         description="Only those with these ids, on one page; unknown ids are ignored",
     )
+
+
+class WatchesExport(ExportQuery, ListFilters):
+    columns: str = columns(WatchResponse.__struct_encode_fields__)
 
 
 class RemoveQuery(Parameters):
@@ -84,46 +103,88 @@ async def add_watch(
 async def list_watches(
     services: WithServices, query: Annotated[WatchesQuery, Query()]
 ) -> Json[WatchesPage]:
-    """List watches by name, each with its schedule and how its last run went."""
+    """List watches, each with its schedule and how its last run went."""
     following = None
-    if wanted := set(query.job_id or ()) - {""}:
+    if wanted := set(query.watch_id or ()) - {""}:
+        if query.cursor is not None:
+            raise Refusal(422, "cursor: watches that are named by their ids are on one page.")
         each_found = await asyncio.gather(*(services.watches.find_watch(each) for each in wanted))
         watches = [each for each in each_found if each is not None]
         watches.sort(key=lambda each: (each.config.name, each.watch_id))
     else:
-        watches, following = await services.watches.watches(limit=query.limit, cursor=query.cursor)
-    return Json(WatchesPage(data=[*map(watch_response, watches)], next_cursor=following))
-
-
-@routes.post("/import")
-async def import_watches(
-    request: Request, services: WithServices, content: Annotated[bytes, _LIST]
-) -> Json[WatchesImported]:
-    """Add a watch for each entry of a list: URLs line by line, OPML, or JSON (an array of URLs, or
-    of what POST /api/watches takes). A refused entry does not affect the others."""
-    is_json = request.headers.get("content-type", "").startswith("application/json")
-    if is_json and not content.lstrip().startswith((b"[", b"{")):
-        raise Refusal(422, "The body is not a list in JSON; send lines as text/plain.")
-    entries = await asyncio.to_thread(read_watch_list, content)
-    manage = services.manage_watches
-    refusals: list[ListRefusal] = []
-    waiting, checks = iter(entries), manage.target_checks()
-    while some := list(islice(waiting, ADDED_AT_ONCE)):
-        outcomes = await asyncio.gather(*(add_entry(manage, each, checks) for each in some))
-        refusals += [each for each in outcomes if isinstance(each, ListRefusal)]
-    return Json(
-        WatchesImported(
-            added=len(entries) - len(refusals),
-            refused=len(refusals),
-            refusals=refusals[:MOST_REFUSALS],
+        watches, following = await services.watches.watches(
+            query.chosen, limit=query.limit, cursor=query.cursor, order=query.order
         )
+    data = await _responses(services, watches)
+    total = await counted(
+        data,
+        (query.cursor, following),
+        lambda: services.watches.count_chosen(query.chosen, most=MOST_COUNTED),
     )
+    at = read_at(services.clock.now(), data)
+    return Json(WatchesPage(at=at, data=data, next_cursor=following, **total))
+
+
+@routes.get("/tags", dependencies=[NoParameters])
+async def list_watch_tags(services: WithServices) -> Json[TagsPage]:
+    """List the tags of watches, each with how many have it."""
+    tags = msgspec.convert(await services.watches.tags(), list[TagCount], from_attributes=True)
+    return Json(TagsPage(data=tags, next_cursor=None))
+
+
+@routes.get("/export", responses=as_file())
+async def export_watches(
+    services: WithServices, query: Annotated[WatchesExport, Query()]
+) -> Response:
+    """Export watches as CSV or lines of JSON, in the order of `sort`."""
+
+    async def read(cursor: str | None) -> tuple[list[WatchResponse], str | None]:
+        watches, following = await services.watches.watches(
+            query.chosen, limit=READ_AT_ONCE, cursor=cursor, order=query.order
+        )
+        return await _responses(services, watches), following
+
+    return await export_response("watches", query, read, lambda each: each)
+
+
+@routes.post(
+    "/bulk", dependencies=[FEW_BULK_ACTIONS], responses=lines_of(*LINES) | described({}, 409)
+)
+async def change_watches(
+    services: WithServices,
+    body: Annotated[BulkWatchesBody, Depends(json_body(BulkWatchesBody, LIMITS))],
+) -> Response:
+    """Run, pause, resume, tag, untag, schedule or remove many watches, or restore what such an
+    action has changed. The response is lines of JSON: progress (`BulkStep`) with what came of the
+    items since the line before, and at the end what came of all (`BulkResult`). If the connection
+    ends, the rest is not done. If the filter finds more than `atMost`, nothing is done: 409."""
+    options = BulkOptions(
+        tags=body.tags,
+        schedule=schedule_of(body),
+        with_pages=body.pages,
+        before={each.id: restored(each) for each in body.items},
+    )
+    bulk = services.bulk_watches
+    return await change_items(bulk, body, options, watch_before, _by_list_or_pages(bulk))
+
+
+def _by_list_or_pages(bulk: BulkWatches) -> Choose:
+    by_watches = by_list(bulk)
+
+    async def choose(given: WatchChoice, at_most: float | None) -> list[str]:
+        if given.pages is None:
+            return await by_watches(given, at_most)
+        if any(each is not None for each in (given.q, given.tag, given.state, given.before)):
+            raise Refusal(422, "filter: pages does not go with q, tag, state or before.")
+        return await bulk.chosen_by_pages(page_filter(given.pages), at_most)
+
+    return choose
 
 
 @routes.get("/{jobId}", responses=described({}, 404))
 async def get_watch(services: WithServices, watch_id: WatchId) -> Json[WatchResponse]:
     """Get one watch."""
-    return _found(await services.watches.find_watch(watch_id))
+    return await _found(services, await services.watches.find_watch(watch_id))
 
 
 @routes.patch("/{jobId}", responses=described({}, 404))
@@ -136,7 +197,7 @@ async def edit_watch(
     for name in READ_ONLY & given.keys():
         del given[name]
     changes = config_of(decode(_edit_body, msgspec.json.encode(given)))
-    return _found(await services.manage_watches.edit(watch_id, **changes))
+    return await _found(services, await services.manage_watches.edit(watch_id, **changes))
 
 
 @routes.delete("/{jobId}", status_code=204, responses=described({}, 404))
@@ -154,13 +215,13 @@ async def remove_watch(
 @routes.post("/{jobId}/pause", responses=described({}, 404))
 async def pause_watch(services: WithServices, watch_id: WatchId) -> Json[WatchResponse]:
     """Stop checking on the schedule. It can still be checked on demand."""
-    return _found(await services.manage_watches.edit(watch_id, enabled=False))
+    return await _found(services, await services.manage_watches.edit(watch_id, enabled=False))
 
 
 @routes.post("/{jobId}/resume", responses=described({}, 404))
 async def resume_watch(services: WithServices, watch_id: WatchId) -> Json[WatchResponse]:
     """Check on the schedule again."""
-    return _found(await services.manage_watches.edit(watch_id, enabled=True))
+    return await _found(services, await services.manage_watches.edit(watch_id, enabled=True))
 
 
 @routes.post("/{jobId}/run", status_code=202, responses=described({409: WatchBusy}, 404))
@@ -176,14 +237,16 @@ async def run_watch(services: WithServices, watch_id: WatchId) -> Json[JobRun]:
 @routes.get("/{jobId}/notices", responses=described({}, 404))
 async def list_notices(
     services: WithServices, watch_id: WatchId, query: Annotated[Paging, Query()]
-) -> Json[NoticesPage]:
+) -> Json[NotificationsPage]:
     """List the notifications of a watch, sent or pending, the latest first."""
-    notices, following = await services.notifications.of_watch(
+    notifications, following = await services.notifications.of_watch(
         watch_id, limit=query.limit, cursor=query.cursor
     )
-    if not notices:
+    if not notifications:
         found(await services.watches.find_watch(watch_id), NO_SUCH_WATCH)
-    return Json(NoticesPage(data=[*map(notice_response, notices)], next_cursor=following))
+    return Json(
+        NotificationsPage(data=[*map(notification_response, notifications)], next_cursor=following)
+    )
 
 
 @routes.get("/{jobId}/feed.atom", responses=described({200: "application/atom+xml"}, 404))
@@ -193,5 +256,17 @@ async def get_watch_feed(request: Request, services: WithServices, watch_id: Wat
     return await atom_response(request, services, watch)
 
 
-def _found(watch: Watch | None) -> Json[WatchResponse]:
-    return Json(watch_response(found(watch, NO_SUCH_WATCH)))
+async def _found(services: Services, watch: Watch | None) -> Json[WatchResponse]:
+    [response] = await _responses(services, [found(watch, NO_SUCH_WATCH)])
+    return Json(response)
+
+
+async def _responses(services: Services, watches: Sequence[Watch]) -> list[WatchResponse]:
+    """Each with the error of its last run, for which all together take one query."""
+    failed = [each.last_run_id for each in watches if each.last_run_id and _has_failures(each)]
+    errors = await services.watch_runs.first_failures(failed) if failed else {}
+    return [watch_response(each, errors.get(each.last_run_id or "")) for each in watches]
+
+
+def _has_failures(watch: Watch) -> bool:
+    return watch.last_status in (RunStatus.PARTIAL, RunStatus.FAILED)

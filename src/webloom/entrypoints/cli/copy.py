@@ -21,7 +21,7 @@ def copy(
         str,
         typer.Option(
             "--from",
-            help="The store to copy: sqlite:///FILE, mongodb://…, or @FILE that names it.",
+            help="The store to copy, as in WEBLOOM_STORE, or @FILE that names it.",
         ),
     ],
     target: Annotated[

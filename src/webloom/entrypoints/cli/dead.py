@@ -25,6 +25,7 @@ from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.ports.broker import DeadLetter
 
 if TYPE_CHECKING:
+    from webloom.application.bulk import Finished
     from webloom.application.dead_letters import DeadLetters
     from webloom.bootstrap.services import Services
 
@@ -45,21 +46,25 @@ All = Annotated[bool, typer.Option("--all", help="Every dead letter that the que
 
 @app.command("list")
 def list_letters(
-    queue: Queue = METADATA_QUEUE,
+    queue: Annotated[str | None, typer.Option(help="Of this queue only.")] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help=f"At most this many; default {SHOWN}, with --json all."),
+        typer.Option(min=1, help=f"At most this many of each; default {SHOWN}, with --json all."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the dead letters of a queue, the oldest first."""
-    require_queue(current_settings(), queue)
+    """Show the dead letters of all queues, the oldest of each first."""
+    settings = current_settings()
+    if queue is not None:
+        require_queue(settings, queue)
+    queues = list(settings.broker_urls) if queue is None else [queue]
 
     async def work(services: Services) -> None:
         if as_json:
-            await _print_json(services, queue, limit)
+            for each in queues:
+                await _print_json(services, each, limit)
         else:
-            await _print(services, queue, limit or SHOWN)
+            await _print(services, queues, limit or SHOWN)
 
     run_with_services(work)
 
@@ -67,9 +72,10 @@ def list_letters(
 @app.command("put-back")
 def put_back(ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE) -> None:
     """Put dead letters back into their queue, to be handled as if new."""
+    from webloom.application.dead_letters import DeadLetterAction
 
-    async def change(letters: DeadLetters, chosen: list[str]) -> list[str]:
-        return await letters.put_back(queue, chosen)
+    async def change(letters: DeadLetters, chosen: list[str]) -> Finished:
+        return await letters.all(queue, DeadLetterAction.PUT_BACK, chosen)
 
     done = _change(ids, every, queue, change)
     typer.echo(f"{done:,} put back into {visible(queue)}")
@@ -80,12 +86,13 @@ def discard(
     ids: Ids = None, every: All = False, queue: Queue = METADATA_QUEUE, yes: Yes = False
 ) -> None:
     """Remove dead letters for good. Asks first."""
+    from webloom.application.dead_letters import DeadLetterAction
 
-    async def change(letters: DeadLetters, chosen: list[str]) -> list[str]:
+    async def change(letters: DeadLetters, chosen: list[str]) -> Finished:
         if chosen and not yes:
             question = f"Discard {len(chosen):,} dead letters of {visible(queue)} for good?"
             typer.confirm(question, abort=True, err=True)
-        return await letters.discard(queue, chosen)
+        return await letters.all(queue, DeadLetterAction.DISCARD, chosen)
 
     typer.echo(f"{_change(ids, every, queue, change):,} discarded")
 
@@ -94,45 +101,55 @@ def _change(
     ids: list[str] | None,
     every: bool,
     queue: str,
-    change: Callable[[DeadLetters, list[str]], Awaitable[list[str]]],  # returns missing ids
+    change: Callable[[DeadLetters, list[str]], Awaitable[Finished]],
 ) -> int:
-    """The number of letters changed. Raises WebloomError if some are missing."""
+    """The number of letters changed. Raises WebloomError if some are not."""
+    from webloom.application.bulk import NOT_TRIED
+    from webloom.application.dead_letters import NOT_THERE
+
     if bool(ids) == every:
         raise typer.BadParameter("name the dead letters by their ids, or all of them by --all")
     require_queue(current_settings(), queue)
 
-    async def work(services: Services) -> tuple[list[str], list[str]]:
+    async def work(services: Services) -> Finished:
         chosen = ids or await services.dead_letters.ids(queue)
-        return chosen, await change(services.dead_letters, chosen)
+        return await change(services.dead_letters, chosen)
 
-    chosen, missing = run_with_services(work)
-    if missing:
-        named = ", ".join(visible(each) for each in missing[:MISSING_SHOWN])
-        more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
+    result = run_with_services(work)
+    done = result.total - result.failed
+    if result.failed:
+        named = ", ".join(visible(each.id) for each in result.failures[:MISSING_SHOWN])
+        more = f" and {result.failed - MISSING_SHOWN} more" if result.failed > MISSING_SHOWN else ""
+        reasons = {each.reason.removeprefix(NOT_TRIED) for each in result.failures}
+        what = "not found" if reasons == {NOT_THERE} else f"not done ({'; '.join(sorted(reasons))})"
         raise WebloomError(
-            f"there is no dead letter {named}{more} ({len(chosen) - len(missing)} others are "
+            f"dead letters {what}: {named}{more} ({done} others are "
             "done); `webloom dead list` lists them"
         )
-    return len(chosen)
+    return done
 
 
-async def _print(services: Services, queue: str, limit: int) -> None:
-    letters = await services.broker.dead_letters(queue, limit=limit)
-    depth = await services.broker.depth(queue)
-    if not letters:
-        typer.echo(f"{visible(queue)} has no dead letters")
+async def _print(services: Services, queues: list[str], limit: int) -> None:
+    shown = table("queue", "id", "buried at", "reason", "body")
+    more: list[str] = []
+    for queue in queues:
+        letters = await services.broker.dead_letters(queue, limit=limit)
+        for letter in letters:
+            shown.add_row(
+                plain(queue),
+                plain(letter.id),
+                f"{letter.buried_at:%Y-%m-%d %H:%M:%S}",
+                plain(shortened(letter.reason)),
+                plain(shortened(_text(letter))),
+            )
+        if (left := (await services.broker.depth(queue)).dead - len(letters)) > 0 and letters:
+            more.append(f"{left:,} more in {visible(queue)}: --limit shows more of them")
+    if shown.row_count == 0:
+        typer.echo(f"no dead letters in {', '.join(map(visible, queues))}")
         return
-    shown = table("id", "buried at", "reason", "body")
-    for letter in letters:
-        shown.add_row(
-            plain(letter.id),
-            f"{letter.buried_at:%Y-%m-%d %H:%M:%S}",
-            plain(shortened(letter.reason)),
-            plain(shortened(_text(letter))),
-        )
     show_table(shown, console())
-    if depth.dead > len(letters):
-        typer.echo(f"{depth.dead - len(letters):,} more: --limit shows more of them")
+    for each in more:
+        typer.echo(each)
 
 
 async def _print_json(services: Services, queue: str, limit: int | None) -> None:
@@ -140,6 +157,7 @@ async def _print_json(services: Services, queue: str, limit: int | None) -> None
     async for letter in services.dead_letters.each(queue):
         json_line(
             {
+                "queue": queue,
                 "id": letter.id,
                 "buried_at": letter.buried_at,
                 "reason": letter.reason,

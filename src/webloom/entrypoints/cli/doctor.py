@@ -8,9 +8,10 @@ import resource
 import shlex
 import shutil
 import socket
-import sqlite3
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,19 +19,17 @@ import msgspec
 import typer
 
 from webloom import __version__
-from webloom.application.overview.liveness import Waiting, exhausted, missing_scheduler, unserved
+from webloom.application.overview.facts import Backend, Facts, QueueState, unserved
+from webloom.application.overview.troubles import exhausted, missing_scheduler
 from webloom.domain.errors import BackendRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.inventory import METADATA_QUEUE
 from webloom.domain.spool import shortage, shown_bytes
 from webloom.domain.watch import Watch
-from webloom.entrypoints.advice import MAKE_ROOM, START_SCHEDULER, STORAGE_FULL
+from webloom.entrypoints.advice import MAKE_ROOM, START_SCHEDULER, storage_problems
 from webloom.entrypoints.cli.output import AsJson, counted, json_line, visible
 from webloom.entrypoints.cli.running import current_settings, run
 from webloom.parsing.web_origin import ANY
-from webloom.ports.broker import QueueDepth
-from webloom.ports.connection import Connected
-from webloom.ports.heartbeats import ALIVE_SECONDS, SeenProcess
 from webloom.private_files import open_to_others
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MOST_FEEDS = 10  # failing ones that are named; as many watches
-OLDEST_SQLITE = (3, 37, 0)
 CHECK_FOLDER = "Check WEBLOOM_DATA_DIR and WEBLOOM_STORE, the folder's owner and its disk."
 MARKS = {"ok": "ok     ", "warning": "warning", "problem": "PROBLEM"}
 
@@ -57,6 +55,11 @@ def _ok(check: str, detail: str) -> Finding:
 
 def _warning(check: str, detail: str, advice: str | None = None) -> Finding:
     return Finding(check, "warning", detail, advice)
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {near[0]}?" if near else "docs/settings.md lists the settings."
 
 
 def _problem(check: str, detail: str, advice: str | None = None) -> Finding:
@@ -100,16 +103,19 @@ async def _examine(settings: Settings) -> list[Finding]:
 
 
 def _runtime() -> Iterator[Finding]:
+    from webloom.bootstrap.sqlite import sqlite_library
+
     python = ".".join(map(str, sys.version_info[:3]))
     yield _ok("webloom", f"{__version__} on Python {python}")
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+    version, is_too_old = sqlite_library()
+    if is_too_old:
         yield _problem(
             "sqlite",
-            f"{sqlite3.sqlite_version} is too old",
+            f"{version} is too old",
             "Use a Python with SQLite 3.37 or later (Debian 12, Ubuntu 22.04 and later).",
         )
     else:
-        yield _ok("sqlite", sqlite3.sqlite_version)
+        yield _ok("sqlite", version)
 
 
 def _settings(settings: Settings) -> Iterator[Finding]:
@@ -126,7 +132,7 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         yield _warning(
             "settings",
             f"{name} is set, but no setting has this name",
-            f"Known are: {', '.join(sorted(VARIABLES))}.",
+            _meant(name, VARIABLES),
         )
     try:
         refuse_open_bind(settings, frozenset({"api"}))
@@ -244,74 +250,66 @@ def _port(settings: Settings) -> Finding:
 
 
 async def _services(services: Services) -> AsyncIterator[Finding]:
-    from webloom.application.watch.manage_watches import all_watches
-    from webloom.bootstrap.brokers import queue_limits
+    from webloom.bootstrap.use_cases import gather_facts
 
-    settings = services.settings
-    if settings.is_embedded:
-        yield await asyncio.to_thread(_database, settings.database)
+    if services.settings.is_embedded:
+        yield await asyncio.to_thread(_database, services.settings.database)
+    facts = await gather_facts(services, seconds=None)()
     stored: list[Finding] = []
     try:
-        seen = await services.heartbeats.seen(ALIVE_SECONDS)
-        feeds = await services.imports.feeds.all()
-        watches = [each async for each in all_watches(services.watches)]
-        waiting = Waiting.of(feeds, await services.watches.count_watches())
-        stored += [*_processes(seen, settings.broker_urls, waiting), *_feeds(feeds)]
-        stored.append(_watches(watches))
-        if await services.page_storage.is_full():
-            stored.append(_problem("storage", STORAGE_FULL))
-        if (full := (await services.sizes.size()).full) is not None:
-            stored.append(_problem("storage", f"full: {full}"))
-        yield _reached("store", services.store_link)
+        if facts.store.problem is None:
+            stored = [finding async for finding in _stored(services, facts)]
     except WebloomError as error:
-        stored.clear()
-        yield _not_reached("store", services.store_link, error, "WEBLOOM_STORE")
-    limits = queue_limits(settings)
-    for link in services.broker_links:
-        name = f"broker of {', '.join(link.queues)}"
-        try:
-            depths = {queue: await services.broker.depth(queue) for queue in link.queues}
-            yield _reached(name, link.connected)
-        except WebloomError as error:
-            yield _not_reached(name, link.connected, error, "WEBLOOM_BROKER")
-            continue
-        for queue, depth in depths.items():
-            yield _queue(queue, depth, limits[queue])
+        facts = replace(facts, store=replace(facts.store, problem=str(error)))
+    yield _backend(facts.store, "WEBLOOM_STORE")
+    queues = {queue.name: queue for queue in facts.queues}
+    for broker in facts.brokers:
+        yield _backend(broker, "WEBLOOM_BROKER")
+        for name in broker.queues if broker.problem is None else ():
+            yield _queue(queues[name])
     for finding in stored:
         yield finding
 
 
-def _reached(name: str, link: Connected) -> Finding:
-    connection = link.connection()
-    return _ok(name, f"{connection.kind}, {connection.address}")
+async def _stored(services: Services, facts: Facts) -> AsyncIterator[Finding]:
+    """Raises what the store does."""
+    from webloom.application.watch.manage_watches import all_watches
+
+    for finding in _processes(facts, services.settings.broker_urls):
+        yield finding
+    for finding in _feeds(await services.imports.feeds.all()):
+        yield finding
+    yield _watches([each async for each in all_watches(services.watches)])
+    size = await services.sizes.size()
+    for problem in storage_problems(replace(facts, full=size.full)):
+        yield _problem("storage", problem)
 
 
-def _not_reached(name: str, link: Connected, error: WebloomError, variable: str) -> Finding:
-    connection = link.connection()
+def _backend(backend: Backend, variable: str) -> Finding:
+    where = f"{backend.connection.kind}, {backend.connection.address}"
+    if backend.problem is None:
+        return _ok(backend.name, where)
     return _problem(
-        name,
-        f"{connection.kind}, {connection.address}: {error}",
+        backend.name,
+        f"{where}: {backend.problem}",
         f"Is the server running and reachable from here? {variable} says where it is.",
     )
 
 
-def _queue(queue: str, depth: QueueDepth, limit: int) -> Finding:
-    in_flight = "" if depth.in_flight is None else f"{depth.in_flight} in flight, "
-    detail = (
-        f"{depth.ready} ready of {limit}, {depth.delayed} delayed, {in_flight}{depth.dead} dead"
-    )
-    if depth.dead:
-        named = "" if queue == METADATA_QUEUE else f" --queue {queue}"
-        return _warning(queue, detail, f"See `webloom dead list{named}`.")
-    return _ok(queue, detail)
+def _queue(queue: QueueState) -> Finding:
+    in_flight = "" if queue.in_flight is None else f"{queue.in_flight} in flight, "
+    ready = f"{queue.ready} ready of {queue.limit}"
+    detail = f"{ready}, {queue.delayed} delayed, {in_flight}{queue.dead} dead"
+    if queue.dead:
+        named = "" if queue.name == METADATA_QUEUE else f" --queue {queue.name}"
+        return _warning(queue.name, detail, f"See `webloom dead list{named}`.")
+    return _ok(queue.name, detail)
 
 
-def _processes(
-    seen: list[SeenProcess], queues: Iterable[str], waiting: Waiting
-) -> Iterator[Finding]:
-    beats = [each.heartbeat for each in seen]
+def _processes(facts: Facts, queues: Iterable[str]) -> Iterator[Finding]:
+    beats = facts.alive
     if missing := exhausted(beats):
-        yield _problem("resources", missing)
+        yield _problem("resources", str(missing))
     workers = sum(beat.role == "worker" for beat in beats)
     idle = unserved(queues, beats)
     if not workers:
@@ -325,7 +323,7 @@ def _processes(
         )
     else:
         yield _ok("workers", f"{workers} alive")
-    if detail := missing_scheduler(waiting, {beat.role for beat in beats}):
+    if detail := missing_scheduler(facts):
         yield _warning("scheduler", detail, START_SCHEDULER)
 
 
@@ -359,26 +357,12 @@ def _watches(watches: list[Watch]) -> Finding:
 
 
 def _database(path: Path) -> Finding:
-    if damage := _quick_check(path):
+    from webloom.bootstrap.sqlite import damage_in_file
+
+    if damage := damage_in_file(path):
         return _problem(
             "database",
             f"{path} is damaged: {damage}",
             "Stop Webloom, keep a copy of the file, and restore a backup.",
         )
     return _ok("database", f"{path}, {path.stat().st_size:,} bytes")
-
-
-def _quick_check(path: Path) -> str | None:
-    """What is wrong with the file. A full check of a large one takes minutes, so only its schema is
-    read."""
-    connection = sqlite3.connect(path)
-    try:
-        if path.stat().st_size > 256 * 1024 * 1024:
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            return None
-        result = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-        return None if result == "ok" else result
-    except sqlite3.Error as error:
-        return str(error)
-    finally:
-        connection.close()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from webloom import __version__
-from webloom.domain.errors import WebloomError
+from webloom.domain.errors import DumpRefused, WebloomError
 from webloom.entrypoints.cli.files import opened, whole_file
 from webloom.entrypoints.cli.move_report import Bars, report
 from webloom.entrypoints.cli.named import is_stored
@@ -92,6 +92,7 @@ def load(
 
 async def _load(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict[str, Verdict]:
     from webloom.application.move.load import Load, read
+    from webloom.application.move.restore import end_restore, load_name
     from webloom.bootstrap.connections import dump_reader, open_whole
 
     reader = dump_reader(stream)
@@ -106,6 +107,16 @@ async def _load(settings: Settings, stream: BinaryIO, *, is_quiet: bool) -> dict
 
     async with open_whole(settings.store_url, settings) as store:
         with Bars("load", is_shown=not is_quiet) as bars:
-            name = f"load {reader.header.id}"
-            load = Load(target=store, name=name, now=datetime.now(UTC), progress=bars.advance_by)
-            return await load.run(batches, resume=can_seek)
+            header = reader.header
+            load = Load(
+                target=store,
+                name=load_name(header),
+                now=datetime.now(UTC),
+                progress=bars.advance_by,
+            )
+            try:
+                verdicts = await load.run(batches, resume=can_seek)
+            except DumpRefused as error:
+                raise DumpRefused(f"{error}. What comes before that is loaded") from error
+        await end_restore(store, header.id)
+        return verdicts

@@ -16,15 +16,12 @@ from webloom.entrypoints.cli.files import whole_file
 from webloom.entrypoints.cli.output import counting, pipe_may_close, utf8_argument, visible
 from webloom.entrypoints.cli.running import run_with_services
 from webloom.entrypoints.csv_rows import csv_rows
+from webloom.entrypoints.record_rows import COLUMNS, record_row
 
 if TYPE_CHECKING:
     from webloom.bootstrap.services import Services
 
 PAGE = 200
-COLUMNS = (
-    "url", "status", "status_code", "final_url", "content_type", "content_length", "content_hash",
-    "retry_count", "attempt_number", "error_message", "last_attempt_at", "created_at", "updated_at",
-)  # fmt: skip
 
 
 class Format(StrEnum):
@@ -42,7 +39,7 @@ def export(
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option(help="Only URLs with these words; the last may be a word's beginning."),
+        typer.Option(help="Only URLs with words that begin like this."),
     ] = None,
     since: Annotated[
         str | None,
@@ -107,7 +104,7 @@ async def _export(
 async def _records(services: Services, chosen: RecordFilter, source: bool) -> AsyncIterator[Record]:
     cursor = None
     while True:
-        page = await services.store.page_of_records(chosen, limit=PAGE, cursor=cursor)
+        page = await services.records.page_of_records(chosen, limit=PAGE, cursor=cursor)
         for record in page.records:
             whole = await services.store.find(record.url) if source else record
             if whole is not None:  # forgotten since the page was read
@@ -122,25 +119,8 @@ def _json_line(record: Record) -> bytes:
 
 
 def _csv_line(record: Record) -> bytes:
-    metadata, processing = record.metadata, record.processing
-    details = record.additional_details or {}
-    row = (
-        record.url,
-        record.status.value,
-        metadata.status_code,
-        metadata.final_url,
-        details.get("content_type"),
-        details.get("content_length"),
-        details.get("content_hash"),
-        processing.retry_count,
-        processing.attempt_number,
-        processing.error_message,
-        _iso(processing.last_attempt_at),
-        _iso(record.created_at),
-        _iso(record.updated_at),
+    cells = (
+        each.isoformat() if isinstance(each, datetime) else each
+        for each in record_row(record).values()
     )
-    return csv_rows([row], line_end="\r\n")
-
-
-def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat()
+    return csv_rows([[*cells]], line_end="\r\n")

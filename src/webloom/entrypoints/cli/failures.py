@@ -17,7 +17,7 @@ def print_failures(reasons: dict[str, int], failures: list[Failure], to: Console
     if failures:
         to.print("  samples:")
     for failure in failures[:SAMPLES]:
-        place = "" if failure.index is None else f"record {failure.index}: "
+        place = "" if failure.index is None else f"record {failure.index + 1}: "
         text = shortened(f"{place}{failure.sample} ({failure.reason.rstrip('.')})")
         to.print(plain(f"    {text}"), soft_wrap=True)
     if len(failures) > SAMPLES:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from webloom.domain.errors import FeedRefused, FeedUnreadable, FetchFailed, UrlRefused, WebloomError
+from webloom.domain.errors import FeedUnreadable, FetchFailed, UrlRefused, WebloomError
 from webloom.domain.feed import AUTO, FeedConfig
 from webloom.domain.import_run import Failure, merged_failures
 from webloom.entrypoints.cli.failures import print_failures
 from webloom.entrypoints.cli.files import STDIN, shown_file
+from webloom.entrypoints.cli.items import wrong_options
 from webloom.entrypoints.cli.named import checked_url, is_url
 from webloom.entrypoints.cli.output import (
     INTERRUPTED,
@@ -101,15 +100,6 @@ def check_config(config: FeedConfig) -> None:
 
     with wrong_options():
         refuse_bad(config)
-
-
-@contextmanager
-def wrong_options() -> Iterator[None]:
-    """A refused config came from options, so the exit code is 2."""
-    try:
-        yield
-    except FeedRefused as error:
-        raise typer.BadParameter(visible(str(error))) from error
 
 
 def pair(given: str) -> tuple[str, str]:
@@ -207,7 +197,7 @@ def _copied(source: str, path: Path) -> str:
         return original.as_uri()
     except FileNotFoundError:
         raise WebloomError(
-            f"can't read {shown}: there is no such file; a URL begins with http:// or https://"
+            f"can't read {shown}: file not found; a URL begins with http:// or https://"
         ) from None
     except OSError as error:
         raise WebloomError(f"can't read {shown}: {error.strerror or error}") from error

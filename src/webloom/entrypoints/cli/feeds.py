@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,21 +12,24 @@ import typer
 from webloom.domain.feed import AUTO, Feed, FeedConfig
 from webloom.domain.schedule import LONGEST_MINUTES, SHORTEST_MINUTES
 from webloom.entrypoints.cli import feeds_opml
-from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, check_config, pair, wrong_options
-from webloom.entrypoints.cli.named import (
+from webloom.entrypoints.cli.feed import FORMAT_HELP, Maps, check_config, pair
+from webloom.entrypoints.cli.items import (
+    OneTag,
+    Tags,
     change_each,
-    checked_url,
-    is_stored,
-    named_feed,
-    no_feeds,
+    enable_each,
+    last_run,
+    print_items,
+    tags_given,
+    wrong_options,
 )
+from webloom.entrypoints.cli.named import checked_url, is_stored, named_feed, no_feeds
 from webloom.entrypoints.cli.output import (
     NARROW,
     AsJson,
     Yes,
     console,
     json_line,
-    pipe_may_close,
     plain,
     say,
     shortened,
@@ -39,6 +43,7 @@ from webloom.entrypoints.cli.running import current_settings, run_with_services
 
 if TYPE_CHECKING:
     from webloom.bootstrap.services import Services
+    from webloom.entrypoints.api.import_schemas import FeedResponse
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, edit, pause and remove feeds; OPML.")
 
@@ -78,7 +83,7 @@ CloseMissing = Annotated[
 
 
 @app.command("list")
-def list_feeds(as_json: AsJson = False) -> None:
+def list_feeds(tag: OneTag = None, as_json: AsJson = False) -> None:
     """Show every feed, by name."""
 
     async def found(services: Services) -> list[Feed]:
@@ -87,20 +92,14 @@ def list_feeds(as_json: AsJson = False) -> None:
     settings = current_settings()
     feeds = run_with_services(found) if is_stored(settings) else []
     feeds.sort(key=lambda feed: feed.config.name.casefold())
-    with pipe_may_close():
-        if as_json:
-            for feed in feeds:
-                print_json(feed)
-        elif feeds:
-            _show(feeds, settings.import_interval_minutes)
-        else:
-            say(no_feeds(settings))
+    show = partial(_show, usual_minutes=settings.import_interval_minutes)
+    print_items(feeds, tag, _response if as_json else None, show=show, if_none=no_feeds(settings))
 
 
 @app.command("add")
 def add(
     url: Annotated[
-        str, typer.Argument(metavar="URL", help="Where the feed is; http:// or https://.")
+        str, typer.Argument(metavar="URL", help="Where the feed is; https:// may be missing.")
     ],
     name: OptionalName = None,
     form: OptionalFormat = None,
@@ -110,6 +109,7 @@ def add(
     ] = False,
     maps: Maps = None,
     close_missing: CloseMissing = None,
+    tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
     """Add a feed. The scheduler imports it from then on; `webloom import` does so now.
@@ -123,6 +123,7 @@ def add(
         "enabled": not paused,
         "mapping": dict(map(pair, maps or [])),
         "close_missing": bool(close_missing),
+        "tags": tags_given(tag) or [],
     }
     normal = checked_url(settings, url)
     check_config(FeedConfig(url=normal, name=called or normal, **config))
@@ -130,7 +131,7 @@ def add(
     async def work(services: Services) -> bool:
         feed, is_new = await services.manage_feeds.add(normal, called, **config)
         if as_json:
-            print_json(feed)
+            json_line(_response(feed))
         elif is_new:
             say(
                 f"{_called(feed)} is added, {_schedule(feed, services, 'first')}; "
@@ -144,7 +145,8 @@ def add(
             )
         return is_new
 
-    has_options = paused or any(each is not None for each in (name, form, every, close_missing))
+    options = (name, form, every, close_missing, tag)
+    has_options = paused or any(each is not None for each in options)
     if not run_with_services(work, must_exist=False) and (has_options or maps):
         raise typer.Exit(1)
 
@@ -161,6 +163,7 @@ def edit(
     every: Every = None,
     maps: Maps = None,
     close_missing: CloseMissing = None,
+    tag: Tags = None,
     as_json: AsJson = False,
 ) -> None:
     """Change what is named and leave the rest. --map FIELD= takes the field out of the mapping.
@@ -169,13 +172,19 @@ def edit(
     the whole feed, whether it has changed or not.
     """
     moved_to = None if url is None else checked_url(current_settings(), url)
-    named = {"url": moved_to, "name": _name(name), "format": form, "close_missing": close_missing}
+    named = {
+        "url": moved_to,
+        "name": _name(name),
+        "format": form,
+        "close_missing": close_missing,
+        "tags": tags_given(tag),
+    }
     changes: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     if every is not None:
         changes["interval_minutes"] = every or None
     if not changes and not maps:
         raise typer.BadParameter(
-            "name what to change: --url, --name, --format, --every, --map, ..."
+            "name what to change: --url, --name, --format, --every, --map, --tag, ..."
         )
 
     async def change(services: Services, feed: Feed) -> Feed | None:
@@ -191,13 +200,13 @@ def edit(
 @app.command("pause")
 def pause(given: Feeds, as_json: AsJson = False) -> None:
     """Take feeds off the schedule. They are imported on demand only."""
-    change_each(given, named_feed, _enabled(False), _report("paused", as_json))
+    enable_each(given, named_feed, _edit, _report("paused", as_json), enabled=False)
 
 
 @app.command("resume")
 def resume(given: Feeds, as_json: AsJson = False) -> None:
     """Put feeds on the schedule again."""
-    change_each(given, named_feed, _enabled(True), _report("resumed", as_json))
+    enable_each(given, named_feed, _edit, _report("resumed", as_json), enabled=True)
 
 
 @app.command("remove")
@@ -215,17 +224,14 @@ app.command("import-opml")(feeds_opml.import_opml)
 app.command("export-opml")(feeds_opml.export_opml)
 
 
-def _enabled(enabled: bool) -> Callable[[Services, Feed], Awaitable[Feed | None]]:
-    async def change(services: Services, feed: Feed) -> Feed | None:
-        return await services.manage_feeds.edit(feed.feed_id, enabled=enabled)
-
-    return change
+def _edit(services: Services) -> Callable[..., Awaitable[Feed | None]]:
+    return services.manage_feeds.edit
 
 
 def _report(done: str, as_json: bool) -> Callable[[Services, Feed], None]:
     def report(services: Services, feed: Feed) -> None:
         if as_json:
-            print_json(feed)
+            json_line(_response(feed))
             return
         schedule = "" if done == "removed" else f", {_schedule(feed, services)}"
         say(f"{_called(feed)} is {done}{schedule}")
@@ -233,10 +239,10 @@ def _report(done: str, as_json: bool) -> Callable[[Services, Feed], None]:
     return report
 
 
-def print_json(feed: Feed) -> None:
+def _response(feed: Feed) -> FeedResponse:
     from webloom.entrypoints.api.import_schemas import feed_response
 
-    json_line(feed_response(feed))
+    return feed_response(feed)
 
 
 def _name(given: str | None) -> str | None:
@@ -264,7 +270,7 @@ def _show(feeds: list[Feed], usual_minutes: float) -> None:
             plain(url),
             _interval(feed, usual_minutes),
             when(feed.next_run_at),
-            _last_run(feed) or "-",
+            last_run(feed) or "-",
             plain(_failures(feed) or "-"),
         )
     show_table(shown, to)
@@ -280,17 +286,9 @@ def _lines(feed: Feed, usual_minutes: float) -> Iterator[str]:
     schedule = _interval(feed, usual_minutes)
     if feed.next_run_at is not None:
         schedule = f"{schedule}, next at {when(feed.next_run_at)}"
-    yield f"{indent}{schedule}; {_last_run(feed) or 'no run yet'}"
+    yield f"{indent}{schedule}; {last_run(feed) or 'no run yet'}"
     if failures := _failures(feed):
         yield f"{indent}failed {failures}"
-
-
-def _last_run(feed: Feed) -> str | None:
-    if feed.active_run_id:
-        return "running"
-    if feed.last_status is None:
-        return None
-    return f"{feed.last_status} {when(feed.last_run_at)}" if feed.last_run_at else feed.last_status
 
 
 def _failures(feed: Feed) -> str | None:

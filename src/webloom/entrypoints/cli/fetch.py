@@ -11,7 +11,7 @@ from rich.console import Console
 
 from webloom.application.inventory.check_url import check_url
 from webloom.domain.errors import FetchFailed, UrlRefused, WebloomError
-from webloom.domain.inventory import Metadata, Received
+from webloom.domain.inventory import Received
 from webloom.entrypoints.cli.output import (
     AsJson,
     console,
@@ -65,14 +65,7 @@ async def _fetch(settings: Settings, url: str) -> tuple[str, Received]:
 
 def _shaped(url: str, received: Received) -> dict[str, Any]:
     """Like a record of the API."""
-    metadata = Metadata(
-        status_code=received.status_code,
-        headers=received.headers,
-        cookies=received.cookies,
-        page_source=received.page_source,
-        final_url=received.final_url,
-    )
-    return {"url": url, "metadata": metadata, "additional_details": received.details}
+    return {"url": url, "metadata": received.metadata, "additional_details": received.details}
 
 
 def show(received: Received, to: Console) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webloom.domain.errors import UrlRefused, WebloomError
+from webloom.domain.page import PageType
 from webloom.domain.spool import shown_bytes
 from webloom.domain.storage_event import moment_of
 from webloom.entrypoints.cli.output import (
@@ -96,7 +97,7 @@ async def _pages(services: Services, url: str, watch: str | None) -> list[Stored
         raise WebloomError(f"{visible(shortened(url))}: {error}") from error
     for spelling in dict.fromkeys(spellings):
         found, _ = await services.pages.list_pages(
-            PageFilter(job_id=watch, url=spelling), limit=SHOWN
+            PageFilter(watch_id=watch, url=spelling), limit=SHOWN
         )
         if found:
             return found
@@ -111,22 +112,22 @@ async def _why_nothing(services: Services, url: str) -> str:
     async for watch in all_watches(services.watches):
         if normal in watch.config.urls:
             return f"{shown} is watched, and was not checked yet; `webloom up` does that"
-    return f"nothing is known of {shown}; `webloom watch` watches a page"
+    return f"nothing is known about {shown}; `webloom watch` watches a page"
 
 
 async def _print_json(services: Services, page: StoredPage, limit: int) -> None:
     from webloom.entrypoints.api import watch_page_schemas as schemas
 
-    job_id, url = page.job_id, page.url
+    watch_id, url = page.watch_id, page.url
     json_line({"page": schemas.page_response(page)})
-    for version in await services.page_history.versions(job_id, url, limit=limit):
+    for version in await services.page_history.versions(watch_id, url, limit=limit):
         json_line({"version": schemas.version_response(version)})
     changes, _ = await services.page_history.change_logs(
-        ChangeFilter(job_id=job_id, url=url), limit=limit
+        ChangeFilter(watch_id=watch_id, url=url), limit=limit
     )
     for change in changes:
         json_line({"change": schemas.change_response(change)})
-    prices, _ = await services.page_history.prices(job_id, url, limit=limit)
+    prices, _ = await services.page_history.prices(watch_id, url, limit=limit)
     for price in prices:
         json_line({"price": schemas.price_response(price)})
 
@@ -134,17 +135,19 @@ async def _print_json(services: Services, page: StoredPage, limit: int) -> None:
 async def _print(services: Services, page: StoredPage, limit: int) -> None:
     to = console()
     to.print(plain(f"{page.title or 'without a title'}  {page.url}"), soft_wrap=True)
-    kind = (page.classification or {}).get("type", "unknown")
+    kind, reason = _kind(page)
     checked = "never" if page.last_checked is None else f"{page.last_checked:%Y-%m-%d %H:%M:%S} UTC"
-    to.print(plain(f"watch {page.job_id}, {kind}, last checked {checked}"), soft_wrap=True)
+    to.print(plain(f"watch {page.watch_id}, {kind}, last checked {checked}"), soft_wrap=True)
+    if reason:
+        to.print(plain(shortened(reason)), soft_wrap=True)
     if page.last_error:
         to.print(plain(f"the last check failed: {page.last_error}"), soft_wrap=True)
     changes, _ = await services.page_history.change_logs(
-        ChangeFilter(job_id=page.job_id, url=page.url), limit=limit
+        ChangeFilter(watch_id=page.watch_id, url=page.url), limit=limit
     )
     reasons = {each.current: "; ".join(each.alerts) or _summary(each.changes) for each in changes}
     shown = table("version", "seen", "bytes", "what changed")
-    for version in await services.page_history.versions(page.job_id, page.url, limit=limit):
+    for version in await services.page_history.versions(page.watch_id, page.url, limit=limit):
         shown.add_row(
             str(version.version),
             _moment(version.created_at),
@@ -157,19 +160,32 @@ async def _print(services: Services, page: StoredPage, limit: int) -> None:
     to.print()
 
 
+def _kind(page: StoredPage) -> tuple[str, str | None]:
+    """With the reason, if the page could not be classified."""
+    seen = page.classification or {}
+    match seen:
+        case {"type": PageType.OTHER, "confidence": 0, "reasons": [str(reason), *_]}:
+            return PageType.OTHER, reason
+    return seen.get("type", "unknown"), None
+
+
 async def _print_prices(services: Services, page: StoredPage, limit: int) -> None:
-    summary = await services.page_history.price_summary(page.job_id, page.url)
+    summary = await services.page_history.price_summary(
+        page.watch_id, page.url, now=services.clock.now()
+    )
     if summary is None:
         return
     to = console()
-    found, _ = await services.page_history.prices(page.job_id, page.url, limit=limit)
+    found, _ = await services.page_history.prices(page.watch_id, page.url, limit=limit)
     unit = f" {summary.currency}" if summary.currency else ""
     to.print()
     curve = price_curve([each.price for each in reversed(found)])
     to.print(
         plain(
             f"price {amount(summary.last.price)}{unit}  {curve}  "
-            f"lowest {amount(summary.minimum)}, median {amount(summary.median)}, "
+            f"lowest {amount(summary.minimum)} "
+            f"({amount(summary.recent_minimum.price)} in the last 90 days), "
+            f"median {amount(summary.median)}, "
             f"highest {amount(summary.maximum)} of {summary.records:,}"
         ),
         soft_wrap=True,
@@ -230,7 +246,7 @@ def _show_size(size: DatabaseSize) -> None:
         show_table(shown, to)
     to.print()
     if size.limit is None:
-        to.print(f"{shown_bytes(size.bytes)} in all; there is no limit (WEBLOOM_DATABASE_LIMIT)")
+        to.print(f"{shown_bytes(size.bytes)} in all; no limit is set (WEBLOOM_DATABASE_LIMIT)")
     else:
         share = 100 * size.bytes / size.limit
         to.print(f"{shown_bytes(size.bytes)} of {shown_bytes(size.limit)} in all, {share:.1f} %")

@@ -61,12 +61,12 @@ def import_feeds(
     A feed that another process is importing is followed instead. Exits with 0 when every run was
     completed, with 3 when records of one failed, with 1 when a run failed or a feed was removed
     meanwhile, and with 130 when it is interrupted: the runs are given back then, and the next
-    import goes on with them.
+    import continues with them.
     """
     if feeds and every:
         raise typer.BadParameter("name the feeds, or all of them by --all")
     from webloom.application.imports.run_import import run_ends
-    from webloom.entrypoints.cli.logs import quieten
+    from webloom.entrypoints.log_lines import quieten
 
     settings = current_settings()
     quieten(settings, run_ends.name)
@@ -227,7 +227,9 @@ class _Importer:
         return await retry_until_available(lambda: self.run_import.claim(owner, run_id=run.run_id))
 
     async def _now(self, run: ImportRun) -> ImportRun | None:
-        return await retry_until_available(lambda: self.services.imports.runs.find(run.run_id))
+        return await retry_until_available(
+            lambda: self.services.imports.listed_runs.find(run.run_id)
+        )
 
 
 def _print_json(run: ImportRun) -> None:
@@ -235,5 +237,5 @@ def _print_json(run: ImportRun) -> None:
 
     try:
         json_line(import_log_detail(run))
-    except BrokenPipeError:  # the reader is gone; the imports go on
+    except BrokenPipeError:  # the reader is gone; the imports continue
         discard_stdout()

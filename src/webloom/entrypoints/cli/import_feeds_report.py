@@ -85,8 +85,8 @@ class Report:
                 continue
             self.say(
                 f"interrupted: {run.source_name} was given back after "
-                f"{counted(run.reading.fetched, 'record')}. `webloom import {run.feed_id}` goes on "
-                "with it, and so does a scheduler"
+                f"{counted(run.reading.fetched, 'record')}. `webloom import {run.feed_id}` "
+                "continues with it, and so does a scheduler"
             )
 
     @contextmanager

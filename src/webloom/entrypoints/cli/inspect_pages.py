@@ -36,6 +36,7 @@ from webloom.entrypoints.cli.output import (
     visible,
 )
 from webloom.entrypoints.cli.running import current_settings, run
+from webloom.entrypoints.cli.selection_options import Drop, Ignore, IgnorePattern, Keep
 from webloom.parsing.web_url import normalise
 from webloom.ports.fetcher import Downloader
 from webloom.ports.page_reader import PageOrder, PageReader
@@ -69,31 +70,10 @@ def inspect_pages(
             help="The URL of a file or of standard input; default: the page's canonical URL.",
         ),
     ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="SELECTOR",
-            help="Take the text from these elements only: CSS, or XPath where it begins with / or "
-            "xpath:. Repeatable, as are the next three.",
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="SELECTOR", help="Leave these elements out."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option("--ignore", metavar="TEXT", help="Leave out lines that contain this."),
-    ] = None,
-    ignore_pattern: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ignore-pattern",
-            metavar="REGEX",
-            help="Leave out lines in which this regular expression is found.",
-        ),
-    ] = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    ignore: Ignore = None,
+    ignore_pattern: IgnorePattern = None,
 ) -> None:
     """Show what Webloom sees in pages. That is text, type, price, availability; nothing is stored.
 

@@ -45,7 +45,7 @@ def unpacked(given: Path, into: Path, limit: int) -> Path:
             return into
         size = given.stat().st_size
     except FileNotFoundError:
-        raise WebloomError("there is no such file; a URL begins with http:// or https://") from None
+        raise WebloomError("file not found; a URL begins with http:// or https://") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise WebloomError(f"the gzip file is damaged: {error}") from error
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from webloom.domain.page import Classification
+from webloom.domain.page import PageType
 from webloom.domain.price import Price
 from webloom.entrypoints.cli.output import (
     counted,
@@ -53,6 +53,7 @@ def print_json(inspected: Inspected) -> None:
             "price": reading.price,
             "availability": reading.availability,
             "snapshotHash": reading.snapshot_hash,
+            "needsJavascript": reading.needs_javascript,
         }
     )
 
@@ -81,7 +82,8 @@ def _show_facts(reading: PageReading, to: Console) -> None:
     parsed, metadata = reading.parsed, reading.parsed.metadata
     facts = table("", "", heading=False)
     for name, value in (
-        ("type", _type(reading.classification)),
+        ("type", _type(reading)),
+        ("javascript", reading.needs_javascript),
         ("price", "none" if reading.price is None else _price(reading.price)),
         ("availability", reading.availability.replace("_", " ")),
         ("language", metadata.get("language")),
@@ -100,7 +102,10 @@ def _show_facts(reading: PageReading, to: Console) -> None:
     show_table(facts, to)
 
 
-def _type(classification: Classification) -> str:
+def _type(reading: PageReading) -> str:
+    classification = reading.classification
+    if reading.needs_javascript and classification.type is PageType.OTHER:
+        return "unknown"
     shown = f"{classification.type.replace('_', ' ')}, {classification.confidence:.0%}"
     return ": ".join(filter(None, (shown, "; ".join(classification.reasons))))
 

@@ -60,6 +60,7 @@ COMMANDS = {
     "demo": Command("webloom_demo.command:demo", "See Webloom at work in a minute."),
     "alive": Command("alive", "Exit with 0 if such a process of this machine is alive."),
     "doctor": Command("doctor", "Check every dependency and say what to do."),
+    "logs": Command("logs", "Show what processes did, and why things failed."),
     "new-key": Command("new_key", "Make an API key, and its hash for WEBLOOM_API_KEYS."),
     "dead": Command(
         "dead:app", "Look at the messages that could not be handled; put them back or discard them."
@@ -130,7 +131,7 @@ def _options(
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--help" in sys.argv:  # which must work when a setting is wrong
         return
-    from webloom.entrypoints.cli.logs import set_up_logs
+    from webloom.entrypoints.log_lines import set_up_logs
     from webloom.settings import load_settings, unknown_variables
 
     set_up_logs(load_settings().log_level)

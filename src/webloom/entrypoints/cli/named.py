@@ -1,16 +1,15 @@
-"""Feeds and watches that the user names, and commands that change several of them."""
+"""Feeds and watches that the user names."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from webloom.application.inventory.check_url import check_url
+from webloom.application.inventory.check_url import check_address
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.feed import Feed
 from webloom.domain.watch import Watch
-from webloom.entrypoints.cli.output import confirm_removal, shortened, utf8_argument, visible
-from webloom.entrypoints.cli.running import run_with_services
+from webloom.entrypoints.cli.output import shortened, utf8_argument, visible
 
 if TYPE_CHECKING:
     from webloom.bootstrap.services import Services
@@ -19,16 +18,20 @@ if TYPE_CHECKING:
 Item = TypeVar("Item", Feed, Watch)
 
 
+def item_id(item: Feed | Watch) -> str:
+    return item.feed_id if isinstance(item, Feed) else item.watch_id
+
+
 def is_url(given: str) -> bool:
     return "://" in given
 
 
 def checked_url(settings: Settings, given: str) -> str:
-    """Normalised. Raises UrlRefused, which names the URL."""
+    """Normalised; without a scheme it is https. Raises UrlRefused, which names the URL."""
     from webloom.bootstrap.network import network_policy
 
     try:
-        return check_url(given, policy=network_policy(settings))
+        return check_address(given, policy=network_policy(settings))
     except UrlRefused as error:
         raise UrlRefused(f"{shortened(given)}: {error}") from error
 
@@ -41,7 +44,7 @@ def is_stored(settings: Settings) -> bool:
 def no_feeds(settings: Settings) -> str:
     why = "" if is_stored(settings) else f": {settings.database} does not exist"
     return (
-        f"there are no feeds yet{why}; `webloom feeds add URL` adds a feed, "
+        f"no feeds yet{why}; `webloom feeds add URL` adds a feed, "
         "`webloom import URL` imports one now"
     )
 
@@ -78,7 +81,7 @@ def _only_named(given: str, items: Iterable[Item], plural: str) -> Item | None:
     wanted = given.strip().casefold()
     named = [each for each in items if each.config.name.strip().casefold() == wanted]
     if len(named) > 1:
-        ids = ", ".join(each.feed_id if isinstance(each, Feed) else each.watch_id for each in named)
+        ids = ", ".join(map(item_id, named))
         raise WebloomError(
             f"{len(named)} {plural} are called {visible(given)}: name one by its id, {ids}"
         )
@@ -87,28 +90,5 @@ def _only_named(given: str, items: Iterable[Item], plural: str) -> Item | None:
 
 def _required(found: Item | None, shown: str, plural: str) -> Item:
     if found is None:
-        raise WebloomError(f"there is no {shown}; `webloom {plural} list` shows all {plural}")
+        raise WebloomError(f"{shown} not found; `webloom {plural} list` shows all {plural}")
     return found
-
-
-def change_each(
-    given: list[str],
-    find: Callable[[Services, str], Awaitable[Item]],
-    change: Callable[[Services, Item], Awaitable[Item | None]],
-    report: Callable[[Services, Item], None],
-    *,
-    ask: Callable[[Item], str] | None = None,  # names what is about to be removed
-) -> None:
-    """Find all of them, ask about each, then change one after the other."""
-
-    async def work(services: Services) -> None:
-        found = [await find(services, each) for each in given]
-        for each in found if ask else ():
-            confirm_removal(visible(ask(each)))  # type: ignore[misc]  # not None here
-        for each in found:
-            changed = await change(services, each)
-            if changed is None:
-                raise WebloomError(f"{each.config.name} was removed meanwhile")
-            report(services, changed)
-
-    run_with_services(work)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 import typer
@@ -30,7 +30,10 @@ NARROW = 120  # columns, too few for a table of many
 WIDTH_OF_A_FILE = 1000  # no terminal, so nothing is gained by breaking lines at 80 columns
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be added; add nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+Item = TypeVar("Item")
 
 _json = msgspec.json.Encoder(decimal_format="number")
 
@@ -89,6 +92,25 @@ def show_table(made: Table, to: Console) -> None:
         to.print(made)
     for line in captured.get().rstrip("\n").split("\n"):
         to.print(line.rstrip(), markup=False, soft_wrap=True)
+
+
+def show_rows(
+    items: Iterable[Item],
+    columns: tuple[str, ...],
+    row: Callable[[Item], Iterable[str]],
+    *,
+    as_json: bool,
+) -> None:
+    """Items as a table, or as lines of JSON."""
+    with pipe_may_close():
+        if as_json:
+            for each in items:
+                json_line(each)
+            return
+        shown = table(*columns)
+        for each in items:
+            shown.add_row(*map(plain, row(each)))
+        show_table(shown, console())
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def require_queue(settings: Settings, name: str) -> None:
     """Raises SettingsError for an unknown queue, which some brokers would create."""
     if name not in settings.broker_urls:
         raise SettingsError(
-            f"--queue: there is no queue {visible(name)}; there are "
+            f"--queue: queue {visible(name)} not found; the queues are "
             f"{', '.join(settings.broker_urls)}"
         )
 

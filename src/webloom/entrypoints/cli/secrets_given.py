@@ -68,7 +68,7 @@ def _targets(notify: list[str] | None, file: str | None) -> list[str] | None:
     lines = (line.strip() for line in read_secret("--notify-file", file).splitlines())
     urls = [line for line in lines if line and not line.startswith("#")]
     if not urls:
-        raise typer.BadParameter(f"--notify-file: there is no URL in {shown_file(file)}")
+        raise typer.BadParameter(f"--notify-file: {shown_file(file)} contains no URL")
     return [*(notify or ()), *urls]
 
 

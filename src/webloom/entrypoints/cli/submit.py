@@ -60,7 +60,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class InputLine:
     place: str  # file:line
     number: int
     url: str  # of a line that can't be read: its text
@@ -69,7 +69,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    lines: list[Line]
+    lines: list[InputLine]
     size: int  # bytes
 
 
@@ -91,7 +91,7 @@ def submit(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Put URLs into the queue. When it is full, wait for the workers and go on.
+    """Put URLs into the queue. When it is full, wait for the workers and continue.
 
     Exits with 0 when every URL was accepted and with 3 when some were refused.
     """
@@ -133,7 +133,7 @@ class Feeder:
         self._report = report
         self._has_warned = False
 
-    async def feed(self, batch: list[Line]) -> None:
+    async def feed(self, batch: list[InputLine]) -> None:
         """Returns when every line is accepted or refused."""
         waiting = []
         for line in batch:
@@ -150,7 +150,7 @@ class Feeder:
             if waiting:
                 await asyncio.sleep(QUEUE_FULL.delay(failures))
 
-    async def _try(self, waiting: list[Line]) -> list[Line]:
+    async def _try(self, waiting: list[InputLine]) -> list[InputLine]:
         """The lines to retry, in order."""
         try:
             results = await self._services.submit_url.many([line.url for line in waiting])
@@ -189,7 +189,7 @@ class Report:
     _task: TaskID = field(default=TaskID(0))
     _last_said: str = ""
 
-    def add(self, line: Line, result: Answer) -> bool:
+    def add(self, line: InputLine, result: Answer) -> bool:
         """False: the queue has no room yet."""
         match result:
             case NoRoom():
@@ -202,7 +202,7 @@ class Report:
                     self._json(line, accepted=True, url=url, request_id=request_id)
         return True
 
-    def refuse(self, line: Line, reason: str) -> None:
+    def refuse(self, line: InputLine, reason: str) -> None:
         self.refused += 1
         if self.as_json:
             self._json(line, accepted=False, url=line.url, error=reason)
@@ -211,7 +211,7 @@ class Report:
             if self.refused == SHOWN_IN_FULL:
                 self.say("further refused lines are only counted")
 
-    def _json(self, line: Line, **facts: Any) -> None:
+    def _json(self, line: InputLine, **facts: Any) -> None:
         json_line({"line": line.number, "file": line.place.rpartition(":")[0], **facts})
 
     def say(self, text: str) -> None:
@@ -274,7 +274,7 @@ def read_blocks(name: str) -> Iterator[Block]:
         raise WebloomError(f"can't read {shown}: {error.strerror or error}") from error
 
 
-def _parse(raw: bytes, name: str, number: int) -> list[Line]:
+def _parse(raw: bytes, name: str, number: int) -> list[InputLine]:
     """No line, or one."""
     place = f"{name}:{number}"
     if number == 1:
@@ -283,8 +283,8 @@ def _parse(raw: bytes, name: str, number: int) -> list[Line]:
     if not text or text.startswith("#"):
         return []
 
-    def unreadable(why: str) -> list[Line]:
-        return [Line(place=place, number=number, url=text[:1000], unreadable=why)]
+    def unreadable(why: str) -> list[InputLine]:
+        return [InputLine(place=place, number=number, url=text[:1000], unreadable=why)]
 
     if len(raw) > LONGEST_LINE:
         return unreadable(f"the line is longer than {LONGEST_LINE:,} bytes")
@@ -297,7 +297,7 @@ def _parse(raw: bytes, name: str, number: int) -> list[Line]:
         return unreadable("the line is not UTF-8")
     except (msgspec.MsgspecError, RecursionError):
         return unreadable('the line is neither a URL nor JSON such as {"url": "https://..."}')
-    return [Line(place=place, number=number, url=text)]
+    return [InputLine(place=place, number=number, url=text)]
 
 
 def _refuse_unreadable(files: list[str]) -> None:
@@ -309,7 +309,7 @@ def _refuse_unreadable(files: list[str]) -> None:
             continue
         path = Path(name)
         if not path.exists():
-            raise WebloomError(f"can't read {visible(name)}: there is no such file")
+            raise WebloomError(f"can't read {visible(name)}: file not found")
         if path.is_dir():
             raise WebloomError(f"can't read {visible(name)}: it is a folder; name the files in it")
         if not os.access(path, os.R_OK):

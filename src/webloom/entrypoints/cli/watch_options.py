@@ -14,6 +14,7 @@ import typer
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Target, Thresholds, WatchConfig
+from webloom.entrypoints.cli.items import Tags, tags_given
 from webloom.entrypoints.cli.output import utf8_argument, visible
 from webloom.entrypoints.cli.secrets_given import (
     Notify,
@@ -22,6 +23,7 @@ from webloom.entrypoints.cli.secrets_given import (
     SecretFile,
     targets_and_secret,
 )
+from webloom.entrypoints.cli.selection_options import Drop, Ignore, IgnorePattern, Keep
 
 Command = Callable[..., None]
 
@@ -50,22 +52,10 @@ class WatchOptions:
         str | None,
         typer.Option("--time-zone", metavar="NAME", help="The time zone of --cron; default UTC."),
     ] = None
-    keep: Annotated[
-        list[str] | None,
-        typer.Option("--keep", metavar="SELECTOR", help="CSS or XPath of what counts. Repeatable."),
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="SELECTOR", help="CSS or XPath of what does not."),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option("--ignore", metavar="TEXT", help="Ignore lines that contain this."),
-    ] = None
-    ignore_pattern: Annotated[
-        list[str] | None,
-        typer.Option("--ignore-pattern", metavar="REGEX", help="Ignore lines it matches (RE2)."),
-    ] = None
+    keep: Keep = None
+    drop: Drop = None
+    ignore: Ignore = None
+    ignore_pattern: IgnorePattern = None
     sort: Annotated[
         bool | None, typer.Option("--sort/--no-sort", help="Ignore the order of lines.")
     ] = None
@@ -101,6 +91,7 @@ class WatchOptions:
     ] = None
     secret: Secret = None
     secret_file: SecretFile = None
+    tag: Tags = None
     accept_events: Annotated[
         bool | None,
         typer.Option(
@@ -122,7 +113,9 @@ class WatchOptions:
     def changes(self, before: WatchConfig | None = None) -> dict[str, Any]:
         """The fields of WatchConfig that are given. Of selection and thresholds, the rest stays as
         it was."""
-        changes = _given(name=self.name, accepts_events=self.accept_events)
+        changes = _given(
+            name=self.name, accepts_events=self.accept_events, tags=tags_given(self.tag)
+        )
         if self.every is not None or self.cron is not None:
             changes["schedule"] = Schedule(
                 every_minutes=self.every, cron=self.cron, time_zone=self.time_zone or "UTC"

@@ -9,34 +9,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webloom.domain.errors import WatchRefused, WebloomError
+from webloom.domain.errors import WebloomError
 from webloom.domain.page import CHECK_QUEUE, Selection
 from webloom.domain.watch import Thresholds, Watch
-from webloom.entrypoints.cli.files import read_file
-from webloom.entrypoints.cli.named import change_each, is_stored, named_watch
+from webloom.entrypoints.cli import watches_import
+from webloom.entrypoints.cli.items import (
+    OneTag,
+    change_each,
+    enable_each,
+    last_run,
+    print_items,
+    wrong_options,
+)
+from webloom.entrypoints.cli.named import is_stored, named_watch
 from webloom.entrypoints.cli.output import (
-    SOME_FAILED,
     AsJson,
     Yes,
     console,
     counted,
     json_line,
-    pipe_may_close,
     plain,
     say,
-    shortened,
     show_table,
     table,
     utf8_argument,
-    visible,
     when,
 )
 from webloom.entrypoints.cli.running import current_settings, run_with_services
 from webloom.entrypoints.cli.watch_options import WatchOptions, with_watch_options
 
 if TYPE_CHECKING:
-    from webloom.application.watch.check_targets import TargetChecks
     from webloom.bootstrap.services import Services
+    from webloom.entrypoints.api.watch_schemas import WatchResponse
 
 app = typer.Typer(no_args_is_help=True, help="List, edit, run, pause and remove watches; lists.")
 
@@ -59,7 +63,10 @@ Some = Annotated[list[str], typer.Argument(metavar="WATCH", help="Their ids or n
 
 @with_watch_options
 def watch(
-    urls: Annotated[list[str], typer.Argument(metavar="URL", help="The pages; one watch.")],
+    urls: Annotated[
+        list[str],
+        typer.Argument(metavar="URL", help="The pages; one watch. https:// may be missing."),
+    ],
     options: WatchOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -73,12 +80,10 @@ def watch(
     changes = options.changes()
 
     async def work(services: Services) -> None:
-        try:
+        with wrong_options():
             added, _ = await services.manage_watches.add(urls, **changes)
-        except WatchRefused as error:
-            raise typer.BadParameter(visible(str(error))) from error
         if as_json:
-            _print_json(added)
+            json_line(_response(added))
         else:
             pages = counted(len(added.config.urls), "page")
             first = "" if added.next_run_at is None else f", first at {when(added.next_run_at)}"
@@ -89,17 +94,16 @@ def watch(
 
 
 @app.command("list")
-def list_watches(as_json: AsJson = False) -> None:
+def list_watches(tag: OneTag = None, as_json: AsJson = False) -> None:
     """Show every watch, by name."""
-    watches = run_with_services(_all) if is_stored(current_settings()) else []
-    with pipe_may_close():
-        if as_json:
-            for each in watches:
-                _print_json(each)
-        elif watches:
-            _show(watches)
-        else:
-            say("there are no watches yet; `webloom watch URL` adds one")
+    found = run_with_services(_all) if is_stored(current_settings()) else []
+    print_items(
+        found,
+        tag,
+        _response if as_json else None,
+        show=_show,
+        if_none="no watches yet; `webloom watch URL` adds one",
+    )
 
 
 @app.command("edit")
@@ -127,10 +131,8 @@ def edit(
             changes["urls"] = url
         if not changes:
             raise typer.BadParameter("name what to change, such as --every 30; see --help")
-        try:
+        with wrong_options():
             return await services.manage_watches.edit(watch.watch_id, **changes)
-        except WatchRefused as error:
-            raise typer.BadParameter(visible(str(error))) from error
 
     change_each([given], named_watch, change, _report("changed", as_json))
 
@@ -162,13 +164,13 @@ def run_now(given: Some, as_json: AsJson = False) -> None:
 @app.command("pause")
 def pause(given: Some, as_json: AsJson = False) -> None:
     """Take watches off the schedule."""
-    change_each(given, named_watch, _enabled(False), _report("paused", as_json))
+    enable_each(given, named_watch, _edit, _report("paused", as_json), enabled=False)
 
 
 @app.command("resume")
 def resume(given: Some, as_json: AsJson = False) -> None:
     """Put watches on the schedule again."""
-    change_each(given, named_watch, _enabled(True), _report("resumed", as_json))
+    enable_each(given, named_watch, _edit, _report("resumed", as_json), enabled=True)
 
 
 @app.command("remove")
@@ -190,45 +192,7 @@ def remove(
     change_each(given, named_watch, drop, _report("removed", as_json), ask=ask)
 
 
-@app.command("import")
-def import_list(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="URLs line by line, OPML or JSON; - for stdin.")
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Add a watch for each entry of a list. Exits with 3 if some were refused."""
-    from webloom.parsing.watch_list import read_watch_list
-
-    entries = read_watch_list(read_file(file))
-
-    async def work(services: Services) -> int:
-        checks = services.manage_watches.target_checks()
-        return sum([await _refused(services, entry, checks, as_json) for entry in entries])
-
-    refused = run_with_services(work, must_exist=False)
-    if not as_json:
-        say(f"{counted(len(entries) - refused, 'watch')} added, {refused:,} refused")
-    if refused:
-        raise typer.Exit(SOME_FAILED)
-
-
-async def _refused(
-    services: Services, entry: dict[str, Any], checks: TargetChecks, as_json: bool
-) -> bool:
-    """Add a watch. True if it was refused."""
-    from webloom.entrypoints.watch_entries import add_entry
-
-    outcome = await add_entry(services.manage_watches, entry, checks)
-    if isinstance(outcome, Watch):
-        if as_json:
-            _print_json(outcome)
-        return False
-    if as_json:
-        json_line(outcome)
-    else:
-        say(f"{shortened(outcome.entry)}: {shortened(outcome.reason)}", err=True)
-    return True
+app.command("import")(watches_import.import_list)
 
 
 @app.command("export")
@@ -249,27 +213,24 @@ async def _all(services: Services) -> list[Watch]:
     return [each async for each in all_watches(services.watches)]
 
 
-def _enabled(enabled: bool) -> Callable[[Services, Watch], Awaitable[Watch | None]]:
-    async def change(services: Services, watch: Watch) -> Watch | None:
-        return await services.manage_watches.edit(watch.watch_id, enabled=enabled)
-
-    return change
+def _edit(services: Services) -> Callable[..., Awaitable[Watch | None]]:
+    return services.manage_watches.edit
 
 
 def _report(done: str, as_json: bool) -> Callable[[Services, Watch], None]:
     def report(_: Services, watch: Watch) -> None:
         if as_json:
-            _print_json(watch)
+            json_line(_response(watch))
         else:
             say(f"{watch.config.name} ({watch.watch_id}) is {done}")
 
     return report
 
 
-def _print_json(watch: Watch) -> None:
+def _response(watch: Watch) -> WatchResponse:
     from webloom.entrypoints.api.watch_schemas import watch_response
 
-    json_line(watch_response(watch))
+    return watch_response(watch)
 
 
 def _name(watch: Watch) -> str:
@@ -279,18 +240,13 @@ def _name(watch: Watch) -> str:
 def _show(watches: list[Watch]) -> None:
     shown = table("id", "name", "pages", "schedule", "next run", "last run", "checks", "changes")
     for watch in watches:
-        last = "-"
-        if watch.active_run_id:
-            last = "running"
-        elif watch.last_status is not None and watch.last_run_at is not None:
-            last = f"{watch.last_status} {when(watch.last_run_at)}"
         shown.add_row(
             watch.watch_id,
             plain(watch.config.name),
             "-" if watch.is_external else f"{len(watch.config.urls):,}",
             plain(_schedule(watch)),
             when(watch.next_run_at),
-            last,
+            last_run(watch) or "-",
             f"{watch.metrics.pages_processed:,}",
             f"{watch.metrics.changes:,}",
         )
@@ -298,19 +254,14 @@ def _show(watches: list[Watch]) -> None:
 
 
 def _schedule(watch: Watch) -> str:
-    schedule = watch.config.schedule
     if watch.is_external:
         return "external"
-    if not watch.config.enabled:
-        return "paused"
-    if schedule.cron is not None:
-        return f"{schedule.cron} {schedule.time_zone}"
-    return f"every {schedule.every_minutes:g} min"
+    return watch.config.schedule.words if watch.config.enabled else "paused"
 
 
 async def _warn_if_idle(services: Services) -> None:
     """Warn when no scheduler or no worker is running."""
-    from webloom.application.overview.liveness import unserved
+    from webloom.application.overview.facts import unserved
     from webloom.ports.heartbeats import ALIVE_SECONDS
 
     seen = [each.heartbeat for each in await services.heartbeats.seen(ALIVE_SECONDS)]

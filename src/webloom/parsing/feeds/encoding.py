@@ -131,7 +131,7 @@ class Utf8Stream:
         if self.encoding.is_contradicted:
             self.repairs.note(WRONG_ENCODING)
         self._ended = not raw
-        self.head = self._clean(raw[len(self.encoding.bom) :])  # `read` goes on behind it
+        self.head = self._clean(raw[len(self.encoding.bom) :])  # `read` continues behind it
 
     def read(self, size: int) -> bytes:
         while not self._ended:

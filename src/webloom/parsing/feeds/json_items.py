@@ -161,7 +161,7 @@ class JsonItems:
         self._text = self._text[self._at :] + self._decoder.decode_part(whole)
         self._at = 0
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         if self._is_final:
             return False
         raw = self._read(max(CHUNK, len(self._text) - self._at))
@@ -175,7 +175,7 @@ class JsonItems:
             self._at = self._match_end(_SEPARATORS)
             if self._at < len(self._text):
                 return self._text[self._at]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
     def _match_end(self, pattern: re.Pattern[str]) -> int:
@@ -188,19 +188,19 @@ class JsonItems:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 is_cut = error.msg.startswith("Unterminated") or error.pos + 12 > len(self._text)
-                if is_cut and len(self._text) - self._at <= self._largest and self._more():
+                if is_cut and len(self._text) - self._at <= self._largest and self._read_more():
                     continue
                 raise _Broken(error.pos) from None
             except RecursionError:
                 raise _Broken(self._at) from None
-            if end == len(self._text) and self._more():
+            if end == len(self._text) and self._read_more():
                 continue
             self._at = end
             return value
 
     def _line(self) -> object:
         while (end := self._text.find("\n", self._at)) < 0:
-            if len(self._text) - self._at > self._largest or not self._more():
+            if len(self._text) - self._at > self._largest or not self._read_more():
                 end = len(self._text)
                 break
         try:
@@ -217,11 +217,11 @@ class JsonItems:
             return True
         defect -= self._at
         while not self._close_brackets():
-            if len(self._text) - self._at <= self._largest and self._more():
+            if len(self._text) - self._at <= self._largest and self._read_more():
                 continue
             while (following := _NEXT_OBJECT.search(self._text, self._at + defect)) is None:
                 self._at, defect = max(self._at, len(self._text) - _OVERLAP), 0
-                if not self._more():
+                if not self._read_more():
                     return False
             self._at = following.end()
             break
@@ -233,7 +233,7 @@ class JsonItems:
             return None
         start, text = self._at, self._text
         while not self._close_brackets():
-            if len(self._text) - self._at > self._largest or not self._more():
+            if len(self._text) - self._at > self._largest or not self._read_more():
                 return None
         start = start if self._text is text else 0
         try:

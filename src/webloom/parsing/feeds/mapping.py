@@ -114,7 +114,7 @@ class _Step(NamedTuple):
     """What the tree has for an element of one name."""
 
     fields: tuple[tuple[str, int], ...]  # with their rank: the lowest is taken
-    nodes: tuple[_Node, ...]  # with paths that go on
+    nodes: tuple[_Node, ...]  # with paths that continue
 
 
 class _Places(NamedTuple):
@@ -125,13 +125,12 @@ class _Places(NamedTuple):
 
 
 class _Node:
-    __slots__ = ("attributes", "children", "fields", "known")
+    __slots__ = ("attributes", "children", "fields")
 
     def __init__(self) -> None:
         self.fields: list[tuple[str, int]] = []
         self.children: dict[str, list[tuple[str, _Node]]] = {}  # by name; with the prefix
         self.attributes: dict[str, list[tuple[str, int]]] = {}
-        self.known: dict[str, dict[str, _Step]] = {}  # by the record's prefix, by name as written
 
     def child(self, name: str, prefix: str) -> _Node:
         known = self.children.setdefault(name, [])
@@ -143,26 +142,20 @@ class _Node:
         return node
 
 
-class FieldTable:
-    """Made once for a feed."""
+class FieldPaths:
+    """The tree."""
 
-    def __init__(self, namespaces: Mapping[str, str]) -> None:
-        self._root = _Node()
+    def __init__(self) -> None:
+        self.root = _Node()
+        self.last_own = 0  # rank of the paths before the common names
         self._rank = 0
-        self._last_own = 0  # rank of the paths before the common names
-        self._places: dict[object, _Places] = {}  # by layout
-        self._prefixes = {
-            prefix: _PREFIXES[uri.rstrip("/").lower()]
-            for prefix, uri in namespaces.items()
-            if prefix and uri.rstrip("/").lower() in _PREFIXES
-        }
 
     def add(self, paths: Mapping[str, Iterable[str]], *, prefix: str = "") -> None:
         """Of what is added, the earlier goes before the later; of categories and of the job types
         that a format names, all are taken. `prefix` is that of names which are written without
         one: "" is the record's own."""
         if prefix == ANY_OF_OURS:
-            self._last_own = self._rank
+            self.last_own = self._rank
         for field, candidates in paths.items():
             self._rank += 1
             together = field in _LISTS and (field != "jobType" or prefix != ANY_OF_OURS)
@@ -172,7 +165,7 @@ class FieldTable:
                 self._add(field, path, prefix)
 
     def _add(self, field: str, path: str, prefix: str) -> None:
-        node = self._root
+        node = self.root
         for step in path.lower().split("/"):
             if step.startswith("@"):
                 node.attributes.setdefault(squeezed(step[1:]), []).append((field, self._rank))
@@ -181,6 +174,22 @@ class FieldTable:
             node = node.child(squeezed(name), its_prefix or prefix)
         if all(known != field for known, _ in node.fields):
             node.fields.append((field, self._rank))
+
+
+class FieldTable:
+    """Made once for a feed."""
+
+    def __init__(self, paths: FieldPaths, namespaces: Mapping[str, str]) -> None:
+        self._root = paths.root
+        self._last_own = paths.last_own
+        # By the record's prefix, by name as written.
+        self._known: dict[tuple[_Node, str], dict[str, _Step]] = {}
+        self._places: dict[object, _Places] = {}  # by layout
+        self._prefixes = {
+            prefix: _PREFIXES[uri.rstrip("/").lower()]
+            for prefix, uri in namespaces.items()
+            if prefix and uri.rstrip("/").lower() in _PREFIXES
+        }
 
     def values(self, record: Record) -> Values:
         if isinstance(record, LaidOut):
@@ -232,9 +241,9 @@ class FieldTable:
         is_root = node is self._root and depth < _DEEPEST
         unnamed: list[Element] = []
         described: list[Element] = []
-        known = node.known.get(own)
+        known = self._known.get((node, own))
         if known is None:
-            known = node.known[own] = {}
+            known = self._known[node, own] = {}
         for child in element.children:
             name = f"{child.prefix}:{child.name}" if child.prefix else child.name
             if child.attributes and child.name in _NAMELESS:

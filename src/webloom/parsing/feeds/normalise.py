@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from msgspec.structs import force_setattr, replace
@@ -19,10 +20,18 @@ from webloom.parsing.content_hash import content_hash_of
 from webloom.parsing.feeds import sanitise
 from webloom.parsing.feeds.dates import parse_date
 from webloom.parsing.feeds.element import Head, Record
-from webloom.parsing.feeds.formats.format import Context, Format
+from webloom.parsing.feeds.formats import BY_NAME, Format
+from webloom.parsing.feeds.formats.format import Context
 from webloom.parsing.feeds.formats.synonyms import AS_ATTRIBUTES, COMMON, LISTED, PAID, PAID_BY
 from webloom.parsing.feeds.job_types import job_type
-from webloom.parsing.feeds.mapping import ANY, ANY_OF_OURS, FieldTable, Values, leaf_texts
+from webloom.parsing.feeds.mapping import (
+    ANY,
+    ANY_OF_OURS,
+    FieldPaths,
+    FieldTable,
+    Values,
+    leaf_texts,
+)
 from webloom.parsing.feeds.memo import Memo
 from webloom.parsing.feeds.places import composed, says_remote, sounds_remote
 from webloom.parsing.feeds.repairs import Repairs
@@ -52,17 +61,28 @@ _TEXTS: Final = words(  # of a posting, where it has them
 )
 
 
+@lru_cache(maxsize=16)  # creating them takes longer than reading a small feed
+def _paths_of(format_name: str) -> FieldPaths:
+    chosen = BY_NAME[format_name]
+    paths = FieldPaths()
+    paths.add(chosen.fields)
+    paths.add(COMMON, prefix=ANY_OF_OURS)
+    paths.add(AS_ATTRIBUTES)
+    paths.add(chosen.last_resort)
+    return paths
+
+
 class Rejected(Exception):
     """A record that lacks what a posting needs."""
 
     def __init__(self, reason: str, sample: str) -> None:
         super().__init__(reason)
-        self.reason = reason  # one of few, so that they can be counted
+        self.reason = reason  # one of a few constants, so that they can be counted
         self.sample = sample  # of the record, as plain text
 
 
 class Normaliser:
-    """Made once for a feed. `notes` counts what was left out of postings, by kind."""
+    """Created once per feed. `notes` counts what was left out of postings, by kind."""
 
     def __init__(
         self,
@@ -78,15 +98,12 @@ class Normaliser:
         self._source_name = source_name
         self._format = format
         self._refine = format.refine
-        self._table = FieldTable(head.namespaces)
-        self._table.add(format.fields)
-        self._table.add(COMMON, prefix=ANY_OF_OURS)
-        self._table.add(AS_ATTRIBUTES)
-        self._table.add(format.last_resort)
+        self._table = FieldTable(_paths_of(format.name), head.namespaces)
         self._own_mapping: FieldTable | None = None
         if mapping:
-            self._own_mapping = FieldTable(head.namespaces)
-            self._own_mapping.add({field: (path,) for field, path in mapping.items()}, prefix=ANY)
+            own_paths = FieldPaths()
+            own_paths.add({field: (path,) for field, path in mapping.items()}, prefix=ANY)
+            self._own_mapping = FieldTable(own_paths, head.namespaces)
         said = head.base or next(filter(None, map(head.elements.get, _BASES)), "")
         base = joined(source_url, said.strip())
         self._base_url = base if _WEB.match(base) else source_url
@@ -145,7 +162,7 @@ class Normaliser:
             digest = content_hash_of(posting) or ""
         if not posting.title or not (posting.external_id or posting.job_url):
             raise Rejected(_lacking(posting.title, values), sample(record))
-        force_setattr(posting, "content_hash", digest)  # not shared yet, and a copy takes time
+        force_setattr(posting, "content_hash", digest)  # not shared yet, so it need not be copied
         return posting
 
     def _text(self, candidates: list[str]) -> str | None:
@@ -284,10 +301,10 @@ def _scrubbed(posting: JobPosting) -> JobPosting:
 
 def _lacking(title: str, values: Values) -> str:
     if not title:
-        return "It has no title."
+        return "it has no title"
     if "jobUrl" in values:
-        return "It has no id, and its link is not a web address."
-    return "It has neither an id nor a link."
+        return "it has no id, and its link is not a web address"
+    return "it has neither an id nor a link"
 
 
 def sample(record: Record) -> str:

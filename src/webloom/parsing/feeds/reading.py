@@ -21,17 +21,19 @@ from webloom.domain.import_run import (
     Failure,
     merged_reasons,
 )
-from webloom.parsing.feeds.element import Record
+from webloom.parsing.feeds.element import Head, Record
 from webloom.parsing.feeds.formats import detect
 from webloom.parsing.feeds.keys import KeyTable
 from webloom.parsing.feeds.known import KnownPostings, LearntPostings
 from webloom.parsing.feeds.normalise import Normaliser, Rejected, sample
 from webloom.parsing.feeds.progress import Progress
 from webloom.parsing.feeds.records import Records
+from webloom.parsing.feeds.sanitise import cut, one_line, scrub
 from webloom.parsing.feeds.scan import Unreadable
 from webloom.parsing.job_posting import JobPosting
 
 LARGEST_BATCH = 3 * 1024 * 1024  # bytes of records; one alone may be more
+LONGEST_TITLE = 500  # of the feed itself
 RECORDS_BETWEEN_REPORTS = 2000  # where no batch comes of them
 
 
@@ -60,6 +62,7 @@ class FeedReading:
             source_name=source_name,
             mapping=mapping,
         )
+        self._title = _title(records.head)
         self._batch_size = batch_size
         self._known = known
         self._learnt = learnt
@@ -181,6 +184,12 @@ class FeedReading:
             repairs={**self._records.repairs, **self._normaliser.notes},
             bytes_read=self._records.position,
             format=self._format.name,
+            title=self._title,
             is_last=is_last,
             is_whole=is_last and self._records.is_whole,
         )
+
+
+def _title(head: Head) -> str | None:
+    title = one_line(head.elements.get("title", "")[: 4 * LONGEST_TITLE])
+    return cut(scrub(title), LONGEST_TITLE) or None

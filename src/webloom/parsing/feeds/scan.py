@@ -16,7 +16,7 @@ from webloom.parsing.feeds.repairs import JUNK, TRUNCATED, UNTERMINATED, Repairs
 CHUNK = 256 * 1024
 LARGEST_RECORD = 16 * 1024 * 1024
 TOO_LARGE = "the record is larger than 16 MB"
-CUT_OFF = "the feed ends within the record"
+CUT_OFF = "the feed ends in the middle of this record"
 _NEAR = 64 * 1024  # within which the elements of a record that are named as it is have their end
 _FAR = 1024 * 1024  # a section that is open for so long, and has records in it, was never closed
 _LONGEST_TAG_NAME = 256
@@ -143,7 +143,7 @@ class Scanner:
 
     # Reading on
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """As much again as is held, so that scanning it again costs little in sum."""
         held = self._data[self._at :]
         piece = self._read(max(CHUNK, len(held)))
@@ -187,7 +187,7 @@ class Scanner:
         try:
             end = self._section_end(opened, opened[1].upper())
         except _NeedMore:
-            if len(self._data) - self._at <= self._largest and self._more():
+            if len(self._data) - self._at <= self._largest and self._read_more():
                 return
             end = None
         if end is None:
@@ -204,7 +204,7 @@ class Scanner:
         self._at = keep
         if self._is_final:
             return False
-        if not self._more():
+        if not self._read_more():
             return self._at < len(self._data)
         return True
 
@@ -245,7 +245,7 @@ class Scanner:
                 end = self._find_end()
             except _NeedMore:
                 if len(self._data) - self._at <= self._largest:
-                    self._more()
+                    self._read_more()
                     continue
                 end = None
             record = self._data[self._at : end if end is not None else self._at + _SAMPLE]
@@ -265,7 +265,7 @@ class Scanner:
                 self._at = found.end()
                 return
             self._at = max(self._at, len(self._data) - _LONGEST_TAG_NAME)
-            if not self._more():
+            if not self._read_more():
                 self._at = len(self._data)
                 return
         self._at = end

@@ -10,7 +10,7 @@ Rules for what is broken, so that a defect costs no more than itself:
 - what is open further down gives its text and children to the element around it
 - a blank behind the `<` of a tag does not matter, if the tag fits what is around it
 - a `<` that begins no tag is text
-- CDATA goes on behind a first `]]>` if a second one follows before the end of its element; one
+- CDATA continues behind a first `]]>` if a second one follows before the end of its element; one
   without `]]>` ends with its element
 """
 
@@ -102,7 +102,7 @@ class Tree:
         self._stack[-1].pieces.append(self._tags.resolve(piece) if "&" in piece else piece)
 
     def _read_markup(self, at: int) -> int:
-        """What begins with the `<` there; returns where to go on."""
+        """What begins with the `<` there; returns where to continue."""
         text = self._text
         match text[at + 1 : at + 2]:
             case "/":

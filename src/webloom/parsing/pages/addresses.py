@@ -11,6 +11,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webloom.domain.errors import UrlRefused
 from webloom.parsing.html_tree.elements import Elements
+from webloom.parsing.pages.page import FeedLink
+from webloom.parsing.pages.page_text import one_line
 from webloom.parsing.text_decoding import media_type
 from webloom.parsing.web_url import MAX_URL_BYTES, join, normalise
 
@@ -28,6 +30,8 @@ _IGNORED_IN_URL: Final = str.maketrans("", "", "\t\n\r")
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-image")
 _SIZE: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)[wxh](?:,(.*))?")
 _MAX_FEEDS: Final = 20
+_MAX_FEED_LINKS: Final = 10
+_MAX_FEED_TITLE: Final = 200
 _MAX_SRCSET: Final = 20_000
 _FEED_TYPES: Final = frozenset(
     ("application/rss+xml", "application/atom+xml", "application/feed+json", "text/xml")
@@ -95,11 +99,27 @@ def linked_of(elements: Elements, base: Base) -> tuple[str | None, list[str]]:
         relations = (attributes.get("rel") or "").lower().split()
         if "canonical" in relations:
             canonical = canonical or base.absolute(attributes.get("href") or "")
-        elif "alternate" in relations:
-            kind = media_type(attributes.get("type"))
-            if kind in _FEED_TYPES and (address := base.absolute(attributes.get("href") or "")):
-                feeds[address] = None
+        elif "alternate" in relations and (address := _feed(attributes, base)):
+            feeds[address] = None
     return canonical, list(feeds)[:_MAX_FEEDS]
+
+
+def feed_links_of(elements: Elements, base: Base) -> list[FeedLink]:
+    """The feeds of `linked_of` with their titles."""
+    found: dict[str, FeedLink] = {}
+    for link in elements.of("link")[:_MAX_ADDRESSES]:
+        attributes = link.attributes
+        if "alternate" in (attributes.get("rel") or "").lower().split():
+            address = _feed(attributes, base)
+            if address and address not in found:
+                title = one_line((attributes.get("title") or "")[:_MAX_FEED_TITLE])
+                found[address] = FeedLink(url=address, title=title or None)
+    return list(found.values())[:_MAX_FEED_LINKS]
+
+
+def _feed(attributes: dict[str, str | None], base: Base) -> str | None:
+    is_feed = media_type(attributes.get("type")) in _FEED_TYPES
+    return base.absolute(attributes.get("href") or "") if is_feed else None
 
 
 def _found(source: Elements | Iterable[LexborNode], *tags: str) -> Iterable[LexborNode]:

@@ -15,7 +15,7 @@ from webloom.parsing.phrases import phrases
 _ENOUGH: Final = 0.4  # certainty below which a page is of no known kind
 _MAX_REASONS: Final = 6
 
-_Sign: TypeAlias = tuple[PageType, float, str]  # of which kind, how telling alone, the reason
+_Sign: TypeAlias = tuple[PageType, float, str]  # its kind, how certain it is alone, the reason
 
 _BY_TYPE: Final = (
     (
@@ -133,7 +133,7 @@ def classify(signs: Signs) -> Classification:
         return Classification(
             type=PageType.OTHER,
             confidence=round(1 - certainty, 2),
-            reasons=["no signs of another kind of page are strong enough"],
+            reasons=["nothing says clearly what kind of page this is"],
         )
     weightiest = sorted(reasons[kind], reverse=True, key=lambda one: one[0])[:_MAX_REASONS]
     rival = max((1 - doubt for other, doubt in doubts.items() if other != kind), default=0.0)
@@ -224,7 +224,7 @@ def _talk_signs(signs: Signs) -> Iterator[_Sign]:
 
 def _listing_signs(signs: Signs) -> Iterator[_Sign]:
     if signs.tree.has_pagination:
-        yield PageType.LISTING, 0.3, "it goes on on further pages"
+        yield PageType.LISTING, 0.3, "it continues on further pages"
     if signs.card_count >= 8:
         yield PageType.LISTING, 0.3, f"{signs.card_count} links side by side that look alike"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from enum import StrEnum
 from typing import Final
 
 import msgspec
 
+from webloom.parsing.pages.page import Kind
 from webloom.parsing.pages.page_text import one_line, plain_lines
 from webloom.parsing.text_decoding import media_type
 
@@ -17,13 +17,6 @@ _IS_HTML: Final = re.compile(r"<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>]
 _IS_XML: Final = re.compile(r"\s*(?:<\?xml|<rss[\s>]|<feed[\s>])", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]*>")
 _TITLE: Final = re.compile(r"<title[^<>]*>([^<>]{1,2000})</title>", re.IGNORECASE)
-
-
-class Kind(StrEnum):
-    HTML = "HTML"
-    JSON = "JSON"
-    XML = "XML"
-    PLAIN = "plain text"
 
 
 def kind_of(text: str, content_type: str | None) -> Kind:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from webloom.domain.page import Classification
 from webloom.domain.price import Availability, Price
+
+
+class Kind(StrEnum):
+    HTML = "HTML"
+    JSON = "JSON"
+    XML = "XML"
+    PLAIN = "plain text"
+
+
+class FeedLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A feed that a page offers."""
+
+    url: str
+    title: str | None
 
 
 class ParsedPage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -28,3 +43,6 @@ class PageReading(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     price: Price | None
     availability: Availability
     snapshot_hash: str  # of what a change is noticed by: text, price and availability
+    kind: Kind = Kind.HTML
+    feed_links: list[FeedLink] = []  # the first 10
+    needs_javascript: str | None = None  # a sentence: why its text is not there

@@ -128,10 +128,10 @@ def find_surroundings(tree: LexborHTMLParser) -> Surroundings:
         if not _is_within(node, found) and (length := _length_around(node, content)):
             found[node] = length
     frame = deque([body])
-    looked_at = 0
-    while frame and looked_at < _MAX_FRAME:
+    seen = 0
+    while frame and seen < _MAX_FRAME:
         for node in frame.popleft().iter():
-            looked_at += 1
+            seen += 1
             if node.tag not in _CONTAINERS or node in found:
                 continue
             if length := _length_of_frame(node, content):

@@ -1,7 +1,7 @@
 """The body of a response -> what is seen in the page, or PageUnreadable.
 
 bytes -> text -> tree -> structured data -> price, availability
-                   |--> metadata, images, links
+                   |--> metadata, images, links, feeds, need of JavaScript
                    |--> signs -> classification
                    '--> selection -> text -> hash
 """
@@ -9,6 +9,7 @@ bytes -> text -> tree -> structured data -> price, availability
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -19,11 +20,12 @@ from webloom.domain.page import Classification, PageType, Selection
 from webloom.domain.price import Availability, Price
 from webloom.parsing.html_tree.elements import Elements
 from webloom.parsing.html_tree.structured import read_structured
-from webloom.parsing.pages.addresses import Base, images_in, links_in
+from webloom.parsing.pages.addresses import Base, feed_links_of, images_in, links_in
 from webloom.parsing.pages.classify import classify
-from webloom.parsing.pages.documents import Kind, document_text, kind_of
+from webloom.parsing.pages.documents import document_text, kind_of
+from webloom.parsing.pages.javascript import needs_javascript
 from webloom.parsing.pages.markup import MAX_CHARACTERS, parse_markup, too_long
-from webloom.parsing.pages.page import PageReading, ParsedPage
+from webloom.parsing.pages.page import FeedLink, Kind, PageReading, ParsedPage
 from webloom.parsing.pages.page_metadata import (
     heading_of,
     language_of,
@@ -82,7 +84,9 @@ def _read_html(page: Decoded, url: str, status_code: int, selection: Selection) 
     base = Base(tree, url)
     title, heading = title_of(tree, structured, elements), heading_of(elements)
     metadata = read_metadata(tree, structured, base, language, elements)
+    feed_links = feed_links_of(elements, base) if "feeds" in metadata else []
     seen = tree_signs(tree, elements)
+    without_scripts = needs_javascript(tree, elements)
 
     tree = drop(tree, selection.drop) if selection.drop else tree
     tree, kept = _kept(tree, selection.keep) if selection.keep else (tree, None)
@@ -117,8 +121,11 @@ def _read_html(page: Decoded, url: str, status_code: int, selection: Selection) 
         )
     )
     selected = main_text
+    if without_scripts and classification.type is PageType.OTHER:
+        classification = replace(classification, confidence=0.0, reasons=[without_scripts])
     if not classification.type.is_content:
         price, availability = None, Availability.UNKNOWN  # what a wall says is not of the product
+        without_scripts = None
     elif kept is not None:
         if kept.missing is not None:
             raise kept.missing
@@ -134,6 +141,8 @@ def _read_html(page: Decoded, url: str, status_code: int, selection: Selection) 
         classification,
         price,
         availability,
+        feed_links=feed_links,
+        needs_javascript=without_scripts,
     )
 
 
@@ -150,6 +159,7 @@ def _read_document(text: str, kind: Kind, status_code: int, selection: Selection
         or Classification(type=PageType.OTHER, confidence=1.0, reasons=[f"{kind}, not a page"]),
         None,
         Availability.UNKNOWN,
+        kind=kind,
     )
 
 
@@ -184,6 +194,10 @@ def _reading(
     classification: Classification,
     price: Price | None,
     availability: Availability,
+    *,
+    kind: Kind = Kind.HTML,
+    feed_links: list[FeedLink] | None = None,
+    needs_javascript: str | None = None,
 ) -> PageReading:
     if len(parsed.text) > _MAX_TEXT:
         raise PageUnreadable(
@@ -196,6 +210,9 @@ def _reading(
         price=price,
         availability=availability,
         snapshot_hash=_hash(parsed.text, price, availability),
+        kind=kind,
+        feed_links=feed_links or [],
+        needs_javascript=needs_javascript,
     )
 
 

@@ -54,7 +54,7 @@ def _check_patterns(patterns: Sequence[str]) -> None:
         for pattern in patterns:
             steps += _compile(pattern).programsize
             if steps > _MAX_REGEX_STEPS:
-                raise ValueError("ignore_pattern: all patterns together are too large")
+                raise ValueError("all patterns together are too large")
     finally:
         re2.purge()  # it would keep megabytes of each, although a check never searches
 

@@ -132,7 +132,7 @@ def _is_one_number(found: re.Match[str], regional: Sequence[str]) -> bool:
 
 
 def _as_range(found: tuple[Amount, int], text: str, regional: Sequence[str]) -> Amount:
-    """Marked as the low end where the text goes on with the high one."""
+    """Marked as the low end where the text continues with the high one."""
     amount, end = found
     following = _NUMBER.search(text, end, end + 24)
     if following is None or not _RANGE.match(text[end : following.start()]):

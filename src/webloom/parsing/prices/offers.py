@@ -249,7 +249,7 @@ class _Reader:
 
 
 def _is_sold(offer: Properties) -> bool:
-    """Whether an AggregateOffer counts somebody who sells it."""
+    """Whether an AggregateOffer counts at least one seller."""
     count = machine_amount(offer.get("offercount"))
     return count is not None and "AggregateOffer" in types_of(offer)
 

@@ -130,7 +130,7 @@ def _window(visible: VisibleText) -> tuple[int, int]:
 
 
 def _best_not_struck(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Nobody pays a struck-out amount: take a lower one in its price box, in its currency."""
+    """A struck-out amount is not the price: take a lower one in its price box, in its currency."""
     best = best_of(candidates)
     if best is None or not best.around.struck:
         return best

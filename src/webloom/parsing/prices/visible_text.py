@@ -18,12 +18,12 @@ from webloom.parsing.words import by_word
 
 BOUNDARY: Final = "\x1f"  # between the texts of two elements
 
-FAR: Final = 12_000  # characters after the headline: what is farther is not looked at
+FAR: Final = 12_000  # characters after the headline: text beyond that is ignored
 
 _MOST_NODES: Final = 40_000
 _MOST_CHARACTERS: Final = 400_000
 _MOST_PIECE: Final = 2000
-_MOST_OF_HEADLINES: Final = 1_000_000  # characters; each may have all others inside it
+_MOST_OF_HEADLINES: Final = 1_000_000  # characters; elements may be nested, so this adds up
 _MOST_TITLE_PIECES: Final = 5000
 _MOST_BUTTON_WORDS: Final = 40
 _MOST_ABOVE: Final = 500  # elements around the headline
@@ -100,8 +100,8 @@ class _Flag:
 
 @dataclass(slots=True)
 class Surroundings:
-    """What the elements around a piece of text tell about it, below those that hold the headline
-    too."""
+    """What the elements around a piece of text say about it, up to the first that also contains
+    the headline."""
 
     bits: int
     signature: str  # tag and class of the two nearest elements
@@ -161,7 +161,8 @@ class VisibleText:
         return parent is not None and parent.tag == "sup"
 
     def elements_above(self, at: int) -> list[LexborNode]:
-        """Those around a piece of text, from the nearest on, up to where the headline is too."""
+        """The elements around a piece of text, nearest first, up to the first that also contains
+        the headline."""
         current = _element_of(self._node_at(at))
         above: list[LexborNode] = []
         while current is not None and len(above) < _MOST_LEVELS:

@@ -4,6 +4,7 @@ import { useRouter } from "next/navigation";
 import { Button, LinkButton } from "@/components/Button";
 import { Card, PageHead } from "@/components/Card";
 import { Out, To } from "@/components/Links";
+import { Reason } from "@/components/List/Text";
 import { PageSkeleton } from "@/components/Skeleton";
 import { Empty, ErrorBox } from "@/components/States";
 import { Facts } from "@/components/Table";
@@ -15,7 +16,7 @@ import { useRemoval, type Removal } from "@/lib/removal";
 import { useResource } from "@/lib/resource";
 import { importNow, RemoveFeed, setEnabled, useBusy } from "../FeedActions";
 import { FeedForm } from "../FeedForm";
-import { LastRunOf, Schedule } from "../FeedRow";
+import { failureOf, LastRunOf, Schedule } from "../FeedState";
 import { lastRunOf, useRuns, type LastRun } from "../runs";
 import { changesOf, settingsOf } from "../settings";
 
@@ -112,7 +113,13 @@ function Shown({
             ["URL", <Out key="url" url={feed.url} />],
             ...(feed.sourceUrl === feed.url ? [] : [["Moved from", feed.sourceUrl] as [string, string]]),
             ["Schedule", <Schedule key="schedule" feed={feed} />],
-            ["Last run", <LastRunOf key="last" feed={feed} last={last} />],
+            [
+              "Last run",
+              <div key="last">
+                <LastRunOf feed={feed} last={last} />
+                <Reason>{failureOf(feed, last)}</Reason>
+              </div>,
+            ],
             ["Added", <Time key="added" at={feed.createdAt} />],
             [
               "See also",

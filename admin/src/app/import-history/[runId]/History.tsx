@@ -11,7 +11,7 @@ import { loadRuns, NO_FILTERS, runAddress, shownStatus, withHeard, type ImportLo
 import { useResource } from "@/lib/resource";
 
 const RUNS = 30;
-const FEWEST_PLACES = 12; // so that a few runs are no wall
+const FEWEST_PLACES = 12; // so that a few runs don't look like a wall
 const HEIGHT = 96;
 const GROUND = HEIGHT - 6; // below it is the mark of this run
 const LEAST = 3; // of a part that is there
@@ -19,7 +19,7 @@ const LEAST = 3; // of a part that is there
 /** The last runs of the feed, this one among them or not. */
 export function History({ run, heard }: { run: ImportLog; heard: ReadonlyMap<string, ImportLog> }) {
   const filters = { ...NO_FILTERS, sourceUrl: run.sourceUrl };
-  const history = useResource(run.sourceUrl, (signal) => loadRuns(filters, 1, signal, RUNS));
+  const history = useResource(run.sourceUrl, (signal) => loadRuns(filters, 1, signal, { limit: RUNS }));
   return (
     <Card title="History of the feed">
       <Loaded from={history} lines={6}>

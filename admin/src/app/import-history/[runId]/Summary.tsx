@@ -10,7 +10,7 @@ import { bytes, counted, duration, number } from "@/lib/format";
 import { durationOf, handled, isCancelled, runAddress, type ImportLog } from "@/lib/importLogs";
 import { percent, progressOf } from "@/lib/progress";
 
-const ENDED: Record<string, string> = { completed: "Finished", partial: "Finished in part", failed: "Failed" };
+const ENDED: Record<string, string> = { completed: "Finished", partial: "Partly finished", failed: "Failed" };
 const TICK_MS = 1000;
 const TRIGGERS: Record<string, string> = {
   schedule: "by schedule",
@@ -54,7 +54,7 @@ function Trouble({ run }: { run: ImportLog }) {
   if (run.meta.notModified) {
     return (
       <p className="rounded-lg border border-line bg-card p-4">
-        The feed had not changed since its last import, so that there was nothing to do.
+        The feed had not changed since its last import, so there was nothing to do.
       </p>
     );
   }

@@ -52,7 +52,7 @@ export function View() {
       <PageHead title={run.sourceName} actions={<Actions key={runId} run={run} onChange={detail.reload} />}>
         <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <StatusBadge status={shownStatus(run)} />
-          {run.cancelRequested && run.status === "running" && <Badge tone="warn">ending: it was asked to stop</Badge>}
+          {run.cancelRequested && run.status === "running" && <Badge tone="warn">stopping</Badge>}
           <Out url={run.sourceUrl} />
         </div>
       </PageHead>

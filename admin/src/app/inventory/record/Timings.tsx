@@ -9,7 +9,7 @@ const NAMES = [
   ["total", "All, with redirects"],
 ] as const;
 
-/** How long each step took; a connection that was open already has no first two. */
+/** How long each step took. A connection that was already open has no first two. */
 export function Timings({ timings }: { timings: Details["timings_ms"] }) {
   if (!timings) return <p className="text-soft">No response received.</p>;
   const most = Math.max(...NAMES.map(([name]) => timings[name] ?? 0), 0.1);

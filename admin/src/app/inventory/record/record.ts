@@ -2,8 +2,8 @@
 
 import { useRef, useState } from "react";
 import { api, type Schema } from "@/lib/api";
+import { useChanges } from "@/lib/changes";
 import { useResource, type Resource } from "@/lib/resource";
-import { useInventoryChanges } from "../changes";
 
 const SAFETY_MS = 3000; // while something is awaited, should the stream of events be away
 
@@ -27,6 +27,6 @@ export function useRecord(url: string, isHeld: boolean): Resource<Known> {
     },
     { everyMs: isWaiting ? SAFETY_MS : undefined, isHeld },
   );
-  useInventoryChanges(known.reload);
+  useChanges("inventory", known.reload);
   return known;
 }

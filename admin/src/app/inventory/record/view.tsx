@@ -5,7 +5,6 @@ import { useEffect, useRef, useState } from "react";
 import { StatusBadge } from "@/components/Badge";
 import { Button, LinkButton } from "@/components/Button";
 import { Card, PageHead } from "@/components/Card";
-import { Confirm } from "@/components/Dialog";
 import { Out, To } from "@/components/Links";
 import { Empty, Loaded } from "@/components/States";
 import { say, sayError } from "@/components/Toasts";
@@ -13,6 +12,7 @@ import { api, ApiError } from "@/lib/api";
 import { useAddress } from "@/lib/address";
 import { shortUrl } from "@/lib/format";
 import { useRemoval } from "@/lib/removal";
+import { Invalidate } from "../Invalidate";
 import { RecordParts } from "./RecordParts";
 import { useRecord } from "./record";
 import { Source } from "./Source";
@@ -49,7 +49,7 @@ function OneRecord({ url }: { url: string }) {
     if (waiting !== null || record === null || asked.current === null) return;
     if (record.processing.last_request_id !== asked.current) return;
     asked.current = null;
-    say(`Fetched: ${record.status.replaceAll("_", " ").toLowerCase()}`, record.status !== "COMPLETED");
+    say(`Fetched: ${record.status.replaceAll("_", " ").toLowerCase()}`, { isBad: record.status !== "COMPLETED" });
   }, [waiting, record]);
 
   const refetch = async () => {
@@ -118,19 +118,14 @@ function OneRecord({ url }: { url: string }) {
       </Loaded>
       )}
       {removal.isAsking && (
-        <Confirm
-          title="Invalidate this record?"
-          yes="Invalidate"
+        <Invalidate
+          url={url}
           onClose={removal.close}
-          onYes={async () => {
-            await api.delete("/metadata", { query: { url } });
+          onDone={() => {
             removal.done();
-            say("Invalidated. Nothing is stored for this URL any more.");
             router.push("/inventory");
           }}
-        >
-          Its headers, cookies and source are deleted. The next look-up fetches the URL again.
-        </Confirm>
+        />
       )}
     </>
   );

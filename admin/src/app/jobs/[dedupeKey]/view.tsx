@@ -70,7 +70,7 @@ function Shown({ job, feed }: { job: Job; feed: Schema<"FeedResponse"> | undefin
   );
 }
 
-/** What the feed does not give has a dash, so that one sees that it is not given. */
+/** Facts that the feed does not give are shown as a dash. */
 function factsOf(job: Job): [string, ReactNode][] {
   const given = (value: string | null) => value ?? <span className="text-soft">–</span>;
   return [

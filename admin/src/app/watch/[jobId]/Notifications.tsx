@@ -8,28 +8,34 @@ import { number } from "@/lib/format";
 
 const LINES = 5;
 
-export function Notifications({ notices }: { notices: Schema<"NoticeResponse">[] }) {
+export function Notifications({ notifications }: { notifications: Schema<"NotificationResponse">[] }) {
   return (
     <Table label="Notifications">
       <Head columns={{ Due: "text", Target: "text", "Message": "text", State: "text" }} />
       <tbody>
-        {notices.map((notice) => (
-          <tr key={notice.noticeId}>
+        {notifications.map((notification) => (
+          <tr key={notification.noticeId}>
             <Td>
-              <Time at={notice.dueAt} />
+              <Time at={notification.dueAt} />
             </Td>
-            <Td className="min-w-32 wrap-anywhere">{notice.target}</Td>
+            <Td className="min-w-32 wrap-anywhere">{notification.target}</Td>
             <Td className="min-w-64 text-sm">
-              <Lines lines={notice.lines} />
+              <Lines lines={notification.lines} />
             </Td>
             <Td className="min-w-48">
-              <State notice={notice} />
+              <State notification={notification} />
             </Td>
           </tr>
         ))}
       </tbody>
     </Table>
   );
+}
+
+/** The latest notification of each target that could not be sent. */
+export function failing(notifications: Schema<"NotificationResponse">[]): Schema<"NotificationResponse">[] {
+  const latest = notifications.filter(({ target }, index) => notifications.findIndex((each) => each.target === target) === index);
+  return latest.filter(({ sentAt, error }) => sentAt === null && error !== null);
 }
 
 function Lines({ lines }: { lines: string[] }) {
@@ -54,25 +60,25 @@ function Lines({ lines }: { lines: string[] }) {
   );
 }
 
-function State({ notice }: { notice: Schema<"NoticeResponse"> }) {
-  const tries = `${notice.attempts} ${notice.attempts === 1 ? "attempt" : "attempts"}`;
+function State({ notification }: { notification: Schema<"NotificationResponse"> }) {
+  const tries = `${notification.attempts} ${notification.attempts === 1 ? "attempt" : "attempts"}`;
   return (
     <>
-      {notice.sentAt !== null ? (
+      {notification.sentAt !== null ? (
         <>
-          <Badge tone="good">sent</Badge> <Time at={notice.sentAt} ago />
+          <Badge tone="good">sent</Badge> <Time at={notification.sentAt} ago />
         </>
-      ) : notice.givenUp ? (
+      ) : notification.givenUp ? (
         <>
           <Badge tone="bad">given up</Badge> after {tries}
         </>
       ) : (
         <>
-          {notice.attempts > 0 ? <Badge tone="warn">tried again</Badge> : <Badge>waits</Badge>}
-          {notice.attempts > 0 && ` after ${tries}`}
+          {notification.attempts > 0 ? <Badge tone="warn">tried again</Badge> : <Badge>waits</Badge>}
+          {notification.attempts > 0 && ` after ${tries}`}
         </>
       )}
-      {notice.error && <div className="text-sm text-bad wrap-anywhere">{notice.error}</div>}
+      {notification.error && <div className="text-sm text-bad wrap-anywhere">{notification.error}</div>}
     </>
   );
 }

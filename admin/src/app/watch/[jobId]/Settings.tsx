@@ -6,7 +6,7 @@ import { Time } from "@/components/Time";
 import { counted } from "@/lib/format";
 import { metricWords, price, scheduleWords, type Watch } from "@/lib/watch";
 
-/** What was decided about a watch, and what it has counted, in short. */
+/** A watch's settings and its totals. */
 export function Settings({ watch }: { watch: Watch }) {
   return <Facts items={watch.external ? externalFacts(watch) : facts(watch)} />;
 }
@@ -15,7 +15,7 @@ export function Settings({ watch }: { watch: Watch }) {
 function externalFacts(watch: Watch): [string, ReactNode][] {
   return [
     ["Pages", "checked by another program, which sends events"],
-    ["Counted", metricWords(watch)],
+    ["Totals", metricWords(watch)],
     ["Targets", <Sentences key="targets" sentences={targetWords(watch)} none="none" />],
     ["First event", <Time key="added" at={watch.createdAt} />],
   ];
@@ -29,13 +29,13 @@ function facts(watch: Watch): [string, ReactNode][] {
     ],
     ["Schedule", `${scheduleWords(watch.schedule)}${watch.enabled ? "" : " (paused)"}`],
     ["Next run", watch.enabled ? <Time at={watch.nextRunAt} ago /> : "on demand"],
-    ["What counts", <Sentences key="counts" sentences={selectionWords(watch)} none="the main text" />],
-    ["Told", <Sentences key="told" sentences={thresholdWords(watch)} none="every change" />],
+    ["Compared", <Sentences key="counts" sentences={selectionWords(watch)} none="the main text" />],
+    ["Notifies of", <Sentences key="news" sentences={thresholdWords(watch)} none="every change" />],
     [
       "Targets",
       <Sentences key="targets" sentences={targetWords(watch)} none="none: changes are stored and in the Atom feed" />,
     ],
-    ["Counted", metricWords(watch)],
+    ["Totals", metricWords(watch)],
     ["Added", <Time key="added" at={watch.createdAt} />],
   ];
 }

@@ -1,30 +1,36 @@
 "use client";
 
 import { useRouter } from "next/navigation";
-import type { ReactNode } from "react";
+import { useState } from "react";
 import { Card, PageHead } from "@/components/Card";
 import { Changes } from "@/components/Changes";
 import { To } from "@/components/Links";
-import { AddressPager } from "@/components/Pager";
+import { useList } from "@/components/List/useList";
+import { AddressPager, cursorIn } from "@/components/Pager";
+import { PageSkeleton } from "@/components/Skeleton";
 import { Empty, Loaded } from "@/components/States";
 import { useAddress, usePathPart } from "@/lib/address";
 import { addressOf, api, ApiError } from "@/lib/api";
 import { useRemoval } from "@/lib/removal";
-import { useResource, type Resource } from "@/lib/resource";
+import { useResource } from "@/lib/resource";
+import { useSettled } from "@/lib/settled";
 import { useSteady } from "@/lib/steady";
-import { short, useWatchChanges } from "@/lib/watch";
+import { short, useWatchChanges, type Run } from "@/lib/watch";
 import { WatchActions } from "../WatchActions";
 import { AtomLink } from "../AtomLink";
 import { loadChanges } from "../changes";
 import { NoSuchWatch, NotNamed } from "../NotFound";
-import { PagesTable } from "../PagesTable";
-import { WatchState } from "../Watches";
-import { Notifications } from "./Notifications";
-import { Runs } from "./Runs";
+import { PageList } from "../PageList";
+import { WatchState } from "../WatchState";
+import { failing, Notifications } from "./Notifications";
+import { COLUMNS as RUN_COLUMNS, FILTERS as RUN_FILTERS, Runs } from "./Runs";
 import { Settings } from "./Settings";
 
+type RunSort = NonNullable<NonNullable<Parameters<typeof api.get<"/api/watch/runs">>[1]>["query"]>["sort"];
+
+const NOTIFICATIONS = "notifications"; // the id of its card
 const LIMIT = 20;
-const RUNS = 10;
+const RUNS = 20;
 const CHANGES = 6;
 
 export function View() {
@@ -37,19 +43,18 @@ export function View() {
 function OneWatch({ jobId }: { jobId: string }) {
   const router = useRouter();
   const [params] = useAddress();
-  const of = (name: string) => params.get(name) || undefined;
+  const of = (name: string) => cursorIn(params, name);
   const path = { jobId };
+  const [changed, setChanged] = useState(0);
   const removal = useRemoval();
   const { isHeld } = removal;
   const watch = useResource("watch", (signal) => api.get("/api/watches/{jobId}", { path, signal }), { isHeld });
+  const runList = useList(RUN_COLUMNS, RUN_FILTERS, "runs.");
+  const { filters, sort, cursors } = runList.asked;
+  const runQuery = { jobId, status: (filters.status || null) as Run["status"] | null, sort: (sort || null) as RunSort };
   const runs = useSteady(
-    useResource(`runs ${of("runs")}`, (signal) =>
-      api.get("/api/watch/runs", { query: { jobId, limit: RUNS, cursor: of("runs") }, signal }),
-    ),
-  );
-  const pages = useSteady(
-    useResource(`pages ${of("pages")}`, (signal) =>
-      api.get("/api/watch/pages", { query: { jobId, limit: LIMIT, cursor: of("pages") }, signal }),
+    useResource(`runs ${JSON.stringify([runQuery, cursors.at(-1)])}`, (signal) =>
+      api.get("/api/watch/runs", { query: { ...runQuery, limit: RUNS, cursor: cursors.at(-1) }, signal }),
     ),
   );
   const changes = useSteady(
@@ -58,6 +63,9 @@ function OneWatch({ jobId }: { jobId: string }) {
     ),
   );
   const isGone = watch.error instanceof ApiError && watch.error.status === 404;
+  const pages = useResource(isGone ? "pages" : null, (signal) =>
+    api.get("/api/watch/pages", { query: { jobId, limit: 1 }, signal }),
+  );
   const notices = useResource(
     watch.data && !isGone ? `notices ${of("notices")}` : null,
     (signal) =>
@@ -65,12 +73,18 @@ function OneWatch({ jobId }: { jobId: string }) {
     { isHeld },
   );
   const reload = () => {
-    for (const each of isGone ? [runs, pages, changes] : [watch, runs, pages, changes, notices]) each.reload();
+    for (const each of isGone ? [runs, pages, changes] : [watch, runs, changes, notices]) each.reload();
   };
-  useWatchChanges(reload);
-  const isEmpty = [runs, pages].every((each) => each.data?.data.length === 0) && changes.data?.changes.length === 0;
+  useWatchChanges(() => {
+    reload();
+    setChanged((before) => before + 1);
+  });
+  const isEmpty =
+    [runs, pages].every((each) => each.data?.data.length === 0) && changes.data?.changes.length === 0 && !filters.status;
   const active = runs.data?.data.find((run) => run.runId === watch.data?.activeRunId);
+  const isSettled = useSettled([watch, runs, changes, pages, notices]);
 
+  if (!isSettled) return <PageSkeleton />;
   if (isGone && isEmpty) {
     return (
       <>
@@ -85,16 +99,14 @@ function OneWatch({ jobId }: { jobId: string }) {
         title={watch.data?.name ?? short(jobId)}
         actions={
           !isGone &&
-          (watch.data === undefined ? (
-            <span className="h-9 w-80" /> // so that nothing moves when its buttons come
-          ) : (
+          watch.data && (
             <WatchActions
               watch={watch.data}
               onDone={reload}
               removal={removal}
               onRemoved={() => router.push("/watch")}
             />
-          ))
+          )
         }
       >
         <span className="flex min-h-7 flex-wrap items-center gap-x-3">
@@ -104,6 +116,20 @@ function OneWatch({ jobId }: { jobId: string }) {
         </span>
       </PageHead>
       <div className="flex flex-col gap-6">
+        {watch.data?.lastError && !isGone && (
+          <p className="rounded-lg border border-bad bg-bad-pale p-3 text-bad wrap-anywhere">
+            {watch.data.lastStatus === "partial" ? "The last run could not check every page" : "The last run failed"}:{" "}
+            {watch.data.lastError}.
+          </p>
+        )}
+        {failing(notices.data?.data ?? []).map(({ target, error }) => (
+          <p key={target} className="rounded-lg border border-warn bg-warn-pale p-3 text-warn wrap-anywhere">
+            Notifications to {target} fail: {error}.{" "}
+            <a href={`#${NOTIFICATIONS}`} className="text-warn underline">
+              Look
+            </a>
+          </p>
+        ))}
         <div className={`grid grid-cols-1 items-start gap-6 ${isGone ? "" : "lg:grid-cols-2"}`}>
           {!isGone && (
             <Card title="Settings">
@@ -132,65 +158,33 @@ function OneWatch({ jobId }: { jobId: string }) {
             </Loaded>
           </Card>
         </div>
-        <Card title="Runs">
-          <Listed
-            from={runs}
-            name="runs"
-            empty="No runs stored"
-            hint="A run appears when its pages are checked. Run now checks them at once."
-          >
-            {(found) => <Runs runs={found} />}
-          </Listed>
-        </Card>
-        <Card title="Pages">
-          <Listed
-            from={pages}
-            name="pages"
-            empty="No page has been checked yet"
-            hint="The first check is due at once; it needs a running scheduler and worker."
-          >
-            {(found) => <PagesTable pages={found} />}
-          </Listed>
-        </Card>
+        <section>
+          <h2 className="mb-2">Runs</h2>
+          <Runs list={runList} from={runs} asked={runQuery} />
+        </section>
+        <section>
+          <h2 className="mb-2">Pages</h2>
+          <PageList jobId={jobId} changes={changed} />
+        </section>
         {!isGone && (
-          <Card title="Notifications">
-            <Listed
-              from={notices}
-              name="notices"
-              empty="No notifications sent"
-              hint="At the end of a run with changes, each target gets a notification."
-            >
-              {(found) => <Notifications notices={found} />}
-            </Listed>
+          <Card id={NOTIFICATIONS} title="Notifications">
+            <Loaded from={notices} lines={6}>
+              {(found) => (
+                <>
+                  {found.data.length === 0 ? (
+                    <Empty title="No notifications sent">
+                      At the end of a run with changes, each target gets a notification.
+                    </Empty>
+                  ) : (
+                    <Notifications notifications={found.data} />
+                  )}
+                  <AddressPager name="notices" next={found.nextCursor} />
+                </>
+              )}
+            </Loaded>
           </Card>
         )}
       </div>
     </>
-  );
-}
-
-/** A list with its pager, whose cursor is in the address by the list's name. */
-function Listed<T>({
-  from,
-  name,
-  empty,
-  hint,
-  children,
-}: {
-  from: Resource<{ data: T[]; nextCursor: string | null }>;
-  name: string;
-  empty: string;
-  hint: string;
-  children: (data: T[]) => ReactNode;
-}) {
-  return (
-    <Loaded from={from} lines={6}>
-      {(found) => (
-        <>
-          {found.data.length === 0 ? <Empty title={empty}>{hint}</Empty> : children(found.data)}
-          <AddressPager name={name} next={found.nextCursor} />
-        </>
-      )}
-    </Loaded>
   );
 }

@@ -2,7 +2,6 @@
 
 import { useState } from "react";
 import { Button } from "@/components/Button";
-import { Card } from "@/components/Card";
 import { Marked, TextDiffView, type Form } from "@/components/Diff";
 import { Out } from "@/components/Links";
 import { Empty, Loaded } from "@/components/States";
@@ -21,14 +20,12 @@ export function Difference({
   from,
   to,
   form,
-  onForm,
 }: {
   jobId: string;
   url: string;
   from: number;
   to: number;
   form: Form;
-  onForm: (form: Form) => void;
 }) {
   const key = JSON.stringify([jobId, url, from, to]);
   const found = useSteady(
@@ -37,50 +34,25 @@ export function Difference({
       return answer as Schema<"VersionDiff">;
     }),
   );
+  if (from === to) return <Empty title="Both are the same version">Choose another one, or read it.</Empty>;
   return (
-    <Card
-      title={`Version ${from} → ${to}`}
-      actions={
-        <span role="group" aria-label="Diff layout" className="flex gap-2">
-          <Button
-            aria-pressed={form === "inline"}
-            kind={form === "inline" ? "primary" : "plain"}
-            onClick={() => onForm("inline")}
-          >
-            Inline
-          </Button>
-          <Button
-            aria-pressed={form === "side"}
-            kind={form === "side" ? "primary" : "plain"}
-            onClick={() => onForm("side")}
-          >
-            Side by side
-          </Button>
-        </span>
-      }
-    >
-      {from === to ? (
-        <Empty title="Both are the same version">Choose two versions above.</Empty>
-      ) : (
-        <Loaded from={found} lines={10}>
-          {({ diff, version }) => (
-            <Whole
-              key={`${version.previous} ${version.current}`}
-              diff={diff}
-              form={form}
-              readNew={async () => {
-                const newer = await api.get("/api/watch/pages/versions/{version}", {
-                  path: { version: version.current },
-                  query: { jobId, url },
-                });
-                const { text } = newer.parsed as { text?: unknown };
-                return typeof text === "string" ? text.split("\n") : [];
-              }}
-            />
-          )}
-        </Loaded>
+    <Loaded from={found} lines={10}>
+      {({ diff, version }) => (
+        <Whole
+          key={`${version.previous} ${version.current}`}
+          diff={diff}
+          form={form}
+          readNew={async () => {
+            const newer = await api.get("/api/watch/pages/versions/{version}", {
+              path: { version: version.current },
+              query: { jobId, url },
+            });
+            const { text } = newer.parsed as { text?: unknown };
+            return typeof text === "string" ? text.split("\n") : [];
+          }}
+        />
       )}
-    </Card>
+    </Loaded>
   );
 }
 

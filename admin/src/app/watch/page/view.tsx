@@ -1,31 +1,34 @@
 "use client";
 
-import { startTransition, useOptimistic, useState } from "react";
-import { StatusBadge } from "@/components/Badge";
+import { startTransition, useOptimistic } from "react";
+import { Badge } from "@/components/Badge";
 import { Card, PageHead } from "@/components/Card";
-import { Changes, pageKey } from "@/components/Changes";
+import { DIFF, pageKey } from "@/components/Changes";
 import type { Form } from "@/components/Diff";
 import { Out, To } from "@/components/Links";
-import { AddressPager } from "@/components/Pager";
+import { cursorIn } from "@/components/Pager";
+import { rangeOf } from "@/components/priceCurve";
+import { PageSkeleton } from "@/components/Skeleton";
 import { Empty, Loaded } from "@/components/States";
-import { Facts } from "@/components/Table";
 import { Time } from "@/components/Time";
 import { useAddress } from "@/lib/address";
 import { api } from "@/lib/api";
-import { counted, number, shortUrl } from "@/lib/format";
+import { number, shortUrl } from "@/lib/format";
+import { reveal, useLanding } from "@/lib/landing";
 import { useResource } from "@/lib/resource";
+import { useSettled } from "@/lib/settled";
 import { useSteady } from "@/lib/steady";
-import { kindOf, price, short, useWatchChanges, watchPath, type Page } from "@/lib/watch";
+import { scheduleWords, short, useWatchChanges, watchPath, type Watch } from "@/lib/watch";
 import { NotNamed } from "../NotFound";
-import { Outcome } from "../PagesTable";
-import { TextBox } from "../TextBox";
-import { Difference } from "./Difference";
+import { addressOfChoice, choiceOf, type Choice } from "./choice";
+import { History } from "./History";
+import { Latest } from "./Latest";
+import { PageActions } from "./PageActions";
 import { loadPrices, Prices } from "./Prices";
-import { Versions } from "./Versions";
+import { Viewer } from "./Viewer";
 
 const VERSIONS = 50;
 const CHANGES = 20;
-const LONGEST_TEXT = 50_000;
 
 export function View() {
   const [params] = useAddress();
@@ -35,9 +38,11 @@ export function View() {
 
 function OnePage({ jobId, url }: { jobId: string; url: string }) {
   const [params, change] = useAddress();
-  const before = numberOf(params.get("before"));
-  const changesFrom = params.get("changes") ?? "";
+  const given = (name: string) => numberOf(params.get(name));
+  const earlier = given("before");
+  const changesFrom = cursorIn(params, "changes") ?? "";
   const form: Form = params.get("form") === "side" ? "side" : "inline";
+  const range = rangeOf(params.get("range"));
 
   const page = useResource("page", async (signal) => {
     const found = await api.get("/api/watch/pages", { query: { jobId, url }, signal });
@@ -46,14 +51,14 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
   // Another program's pages have no watch: then the id is shown.
   const watches = useResource("watch", (signal) => api.get("/api/watches", { query: { jobId: [jobId] }, signal }));
   const versions = useSteady(
-    useResource(`versions ${before}`, (signal) =>
+    useResource(`versions ${earlier}`, (signal) =>
       api.get("/api/watch/pages/versions", {
-        query: { jobId, url, limit: VERSIONS, cursor: before ?? undefined },
+        query: { jobId, url, limit: VERSIONS, cursor: earlier ?? undefined },
         signal,
       }),
     ),
   );
-  const prices = useResource("prices", (signal) => loadPrices(jobId, url, signal));
+  const prices = useSteady(useResource(`prices ${range}`, (signal) => loadPrices(jobId, url, range, signal)));
   const changes = useSteady(
     useResource(`changes ${changesFrom}`, (signal) =>
       api.get("/api/watch/pages/changes", {
@@ -62,45 +67,46 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
       }),
     ),
   );
-  useWatchChanges(() => {
-    page.reload();
-    versions.reload();
-    prices.reload();
-    changes.reload();
-  });
+  const reload = () => {
+    for (const each of [page, watches, versions, prices, changes]) each.reload();
+  };
+  useWatchChanges(reload);
+  const isSettled = useSettled([page, watches, versions, prices, changes]);
+  useLanding(DIFF, isSettled);
 
   const listed = versions.data?.data ?? [];
-  const to = numberOf(params.get("to")) ?? listed[0]?.version ?? null;
-  const from = numberOf(params.get("from")) ?? listed.find((each) => to !== null && each.version < to)?.version ?? null;
+  const choice = choiceOf({ from: given("from"), to: given("to"), read: given("read") }, listed);
   // The address follows a moment later; the choice shows at once.
-  const [chosen, setChosen] = useOptimistic({ from, to });
-  const choose = (part: { from?: number; to?: number }) =>
+  const [chosen, setChosen] = useOptimistic(choice);
+  const choose = (part: Partial<Choice>, look: Form = form) =>
     startTransition(() => {
       setChosen({ ...chosen, ...part });
-      change({ ...chosen, ...part }, "replace");
+      change({ ...addressOfChoice(part, chosen), form: look === "side" ? look : "" }, "replace");
     });
   const known = page.data?.page ?? null;
-  const names = new Map(known ? [[pageKey({ jobId, url }), known]] : []);
+  const watch = watches.data?.data[0];
 
+  if (!isSettled) return <PageSkeleton />;
   return (
     <>
-      <PageHead title={short(known?.title || shortUrl(url))}>
+      <PageHead
+        title={short(known?.title || shortUrl(url))}
+        actions={<PageActions watch={watch} url={url} onDone={reload} />}
+      >
         <Out url={url}>{short(url, 300)}</Out>
         <br />
         Watched by{" "}
         <To href={watchPath(jobId)} className="underline">
-          {short(watches.data?.data[0]?.name ?? jobId)}
+          {short(watch?.name ?? jobId)}
         </To>
+        {watch && <WatchWords watch={watch} />}
       </PageHead>
-      <div className="flex flex-col gap-6">
-        <Card title="Latest">
+      <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[24rem_minmax(0,1fr)]">
+        <Card title="Latest" className={prices.data?.summary === null ? "xl:col-span-2" : ""}>
           <Loaded from={page} lines={11}>
             {(found) =>
               found.page ? (
-                <>
-                  <Latest page={found.page} />
-                  {found.page.text && <Text text={found.page.text} />}
-                </>
+                <Latest page={found.page} />
               ) : (
                 <Empty title="This page is not stored">
                   It may not have been checked yet.{" "}
@@ -113,111 +119,66 @@ function OnePage({ jobId, url }: { jobId: string; url: string }) {
             }
           </Loaded>
         </Card>
-        <Prices from={prices} jobId={jobId} url={url} />
-        <Versions
-          from={versions}
-          chosen={chosen}
-          isFirst={before === null}
-          onChoose={choose}
-          onPage={(next) => change({ before: next })}
+        <Prices
+          from={prices}
+          jobId={jobId}
+          url={url}
+          range={range}
+          onRange={(next) => change({ range: next === "all" ? "" : next }, "replace")}
         />
-        {from !== null && to !== null && (
-          <Difference
-            jobId={jobId}
-            url={url}
-            from={from}
-            to={to}
-            form={form}
-            onForm={(next) => change({ form: next === "side" ? "side" : "" }, "replace")}
+        <div className="grid grid-cols-1 items-start gap-6 xl:col-span-2 xl:grid-cols-[minmax(0,1fr)_23rem]">
+          {(choice.to !== null || choice.read !== null) && (
+            <Viewer
+              jobId={jobId}
+              url={url}
+              versions={listed}
+              choice={choice}
+              chosen={chosen}
+              form={form}
+              onChoose={choose}
+            />
+          )}
+          <History
+            listed={params.get("list") === "versions" ? "versions" : "changes"}
+            changes={changes}
+            versions={versions}
+            names={new Map(known ? [[pageKey({ jobId, url }), known]] : [])}
+            chosen={chosen}
+            isFirst={earlier === null}
+            onList={(list) => change({ list: list === "versions" ? list : "" }, "replace")}
+            onPage={(next) => change({ before: next })}
+            onChoose={(part) => {
+              choose(part);
+              reveal(DIFF);
+            }}
           />
-        )}
-        <Card title="Change log">
-          <Loaded from={changes} lines={6}>
-            {(seen) => (
-              <>
-                {seen.data.length === 0 ? (
-                  <Empty title="No changes stored">The first version is what later ones are compared with.</Empty>
-                ) : (
-                  <Changes changes={seen.data} pages={names} isOnePage />
-                )}
-                <AddressPager name="changes" next={seen.nextCursor} />
-              </>
-            )}
-          </Loaded>
-        </Card>
+        </div>
       </div>
     </>
   );
 }
 
-function Latest({ page }: { page: Page }) {
-  const kind = kindOf(page.classification);
+/** How its watch is checked, and what a check includes. */
+function WatchWords({ watch }: { watch: Watch }) {
+  if (watch.external) return <>, checked by another program</>;
   return (
-    <Facts
-      items={[
-        [
-          "Price",
-          <span key="price">
-            {price(page.price, page.currency)}
-            {page.listPrice !== null && (
-              <span className="text-soft"> instead of {price(page.listPrice, page.currency)}</span>
-            )}
-          </span>,
-        ],
-        ["Availability", page.availability ? <StatusBadge key="availability" status={page.availability} /> : "–"],
-        [
-          "Kind",
-          kind === null ? (
-            "–"
-          ) : (
-            <span key="kind">
-              {short(kind.type.replaceAll("_", " "), 40)}
-              {kind.confidence !== null && (
-                <span className="text-soft">, {Math.round(kind.confidence * 100)} % sure</span>
-              )}
-              {kind.reasons.length > 0 && <span className="block text-sm text-soft">{kind.reasons.join("; ")}</span>}
-            </span>
-          ),
-        ],
-        [
-          "Last check",
-          <span key="check">
-            <Time at={page.lastChecked} ago /> <Outcome page={page} />
-            {page.lastError && <span className="block text-bad">{page.lastError}</span>}
-          </span>,
-        ],
-        [
-          "Version",
-          page.version === null ? (
-            "–"
-          ) : (
-            <span key="version">
-              {number(page.version)}, of <Time at={page.lastUpdated} />
-            </span>
-          ),
-        ],
-        ["Text", page.text ? counted(page.text.split("\n").length, "line") : "none"],
-        ["Images, links", `${number(page.images?.length ?? 0)}, ${number(page.links?.length ?? 0)}`],
-      ]}
-    />
-  );
-}
-
-/** What was selected of the latest version. */
-function Text({ text }: { text: string }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details className="mt-4" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="cursor-pointer text-accent">Compared text</summary>
-      {isOpen && (
-        <div className="mt-2">
-          <TextBox label="Compared text">
-            {text.slice(0, LONGEST_TEXT)}
-            {text.length > LONGEST_TEXT && `\n… ${counted(text.length - LONGEST_TEXT, "more character")}`}
-          </TextBox>
-        </div>
+    <>
+      , {watch.enabled ? scheduleWords(watch.schedule) : <Badge>paused</Badge>}
+      {watch.activeRunId !== null ? (
+        <>
+          {" "}
+          <Badge tone="busy">checking</Badge>
+        </>
+      ) : (
+        watch.enabled &&
+        watch.nextRunAt !== null && (
+          <>
+            , next <Time at={watch.nextRunAt} ago />
+          </>
+        )
       )}
-    </details>
+      {watch.urls.length > 1 && `. A check includes all its ${number(watch.urls.length)} pages.`}
+    </>
   );
 }
 

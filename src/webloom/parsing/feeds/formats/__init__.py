@@ -45,7 +45,7 @@ _ALL: Final = (
     jobfront.FORMAT,
     generic.FORMAT,
 )
-_BY_NAME: Final = {each.name: each for each in _ALL}
+BY_NAME: Final = {each.name: each for each in _ALL}
 FORMATS: Final = {each.name: each.about for each in _ALL}  # what a person can choose
 
 _NO_FEEDS: Final = {
@@ -60,8 +60,8 @@ _NO_FEEDS: Final = {
 
 def check_format(name: str) -> None:
     """Raises ValueError with a sentence for the person who chose it."""
-    if name != AUTO and name not in _BY_NAME:
-        raise ValueError(f"Unknown feed format {name!r}; choose {AUTO}, {', '.join(_BY_NAME)}")
+    if name != AUTO and name not in BY_NAME:
+        raise ValueError(f"Unknown feed format {name!r}; choose {AUTO}, {', '.join(BY_NAME)}")
 
 
 def detect(head: Head, wanted: str) -> Format:
@@ -71,7 +71,7 @@ def detect(head: Head, wanted: str) -> Format:
             check_format(wanted)
         except ValueError as error:
             raise FeedUnreadable(str(error)) from None
-        chosen = _BY_NAME[wanted]
+        chosen = BY_NAME[wanted]
         return (generic.fitted(head) or chosen) if chosen is generic.FORMAT else chosen
     if head.root in _NO_FEEDS:
         raise FeedUnreadable(_NO_FEEDS[head.root])
@@ -87,4 +87,4 @@ def detect(head: Head, wanted: str) -> Format:
     return fitted
 
 
-__all__ = ["FORMATS", "Format", "check_format", "detect"]
+__all__ = ["BY_NAME", "FORMATS", "Format", "check_format", "detect"]

@@ -14,11 +14,11 @@ Paths = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """What is known of the feed that a record stands in."""
+    """What is known about the feed of a record."""
 
     head: Head
     source_url: str
-    base_url: str  # that relative links begin from
+    base_url: str  # that relative links are resolved against
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,15 +27,15 @@ class Format:
 
     name: str
     about: str  # one line, for people who choose a format
-    certainty: Callable[[Head], int]  # that a feed is of this format; 0: it is not, 100: it says so
+    certainty: Callable[[Head], int]  # that a feed has this format; 0: it does not, 100: it says so
     # Of the elements that are records, in lower case, without prefix.
     record_names: frozenset[str] = frozenset({"job"})
     # By field of a posting, the best path first. What `synonyms` finds as well is left to it.
     fields: Paths = field(default_factory=dict)
     last_resort: Paths = field(default_factory=dict)  # after the names that are common to feeds
-    refine: Callable[[Values, Record, Context], None] | None = None  # what paths can't say
+    refine: Callable[[Values, Record, Context], None] | None = None  # what paths can't express
     month_first: bool = False  # 03/04/2024 is the fourth of March
-    comma_lists: bool = False  # a category can be several, divided by commas
+    comma_lists: bool = False  # a category may be several, separated by commas
 
 
 def job_board(
@@ -63,12 +63,12 @@ def names_of(head: Head) -> frozenset[str]:
 
 
 def has_other_records(head: Head, name: str) -> bool:
-    """Whether the records are jobs by name, and none is called `name`."""
+    """Whether records are named like jobs, and none is named `name`."""
     names = names_of(head)
     return name not in names and not names.isdisjoint(_JOBS)
 
 
 def mentions(head: Head, *words: str) -> bool:
-    """Whether the feed calls itself that, outside of its records."""
+    """Whether the feed contains the word outside its records."""
     said = " ".join(head.elements.values()).lower()
     return any(word in said for word in words)

@@ -1,0 +1,57 @@
+"""Rows of `change_logs`, each with the key and the number of its version."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from webloom.adapters.sqlite.batches import upsert
+from webloom.adapters.sqlite.page_versions import Slot
+from webloom.adapters.sqlite.primitives import Row
+from webloom.adapters.sqlite.values import columns_of, instant, milliseconds
+from webloom.deltas import restored
+from webloom.domain.storage_event import Place
+from webloom.ports.dump import WholeLog
+from webloom.stores.whole import json_value
+
+COLUMNS = (
+    "snapshots.key, pages.job_id, pages.url, number, change_logs.ts, claimed, hash, run_id, body, "
+    "change_logs.expire_at, batch, untold, is_keyed"
+)
+SOURCE = (
+    "change_logs JOIN snapshots ON snapshots.id = snapshot "
+    "JOIN pages ON pages.id = change_logs.page"
+)
+_ELSEWHERE = ("key", "url", "number", "place", "changes", "alerts", "expires_at")
+
+
+def log_of(row: Row) -> WholeLog:
+    key, watch_id, url, number, ts, claimed, snapshot_hash, run_id, body, *rest = row
+    expire_at, batch, is_pending, is_keyed = rest
+    content = json_value(restored(body))
+    return WholeLog(
+        key=key.hex(),
+        watch_id=watch_id,
+        url=url,
+        number=number,
+        place=Place(ts, claimed, snapshot_hash),
+        run_id=run_id,
+        changes=content["changes"],
+        alerts=content["alerts"],
+        expires_at=instant(expire_at),
+        batch=batch,
+        is_pending=bool(is_pending),
+        is_keyed=bool(is_keyed),
+    )
+
+
+def put(connection: sqlite3.Connection, slot: Slot, item: WholeLog, body: bytes, rank: int) -> None:
+    """`body` is its changes and alerts, compressed."""
+    row = columns_of(item, without=_ELSEWHERE) | {
+        "snapshot": slot.id,
+        "page": slot.page,
+        "ts": item.place.ts,
+        "rank": rank,
+        "body": body,
+        "expire_at": milliseconds(item.expires_at),
+    }
+    upsert(connection, "change_logs", "snapshot", row)

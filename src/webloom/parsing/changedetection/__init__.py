@@ -1,0 +1,1 @@
+"""Backups of changedetection.io: a zip archive of its settings, watches and snapshots."""

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+
+@pytest.fixture
+def queue() -> str:
+    return f"queue {uuid.uuid4().hex[:8]}"
