@@ -112,7 +112,7 @@ def _shifts(browser: Browser, webloom: Webloom, loom: str, width: int) -> Row:
         open_at(page, screen, width, loom)
         page.wait_for_load_state("load")
         scores[screen.path.partition("?")[0]] = sum(
-            score for score, _ in page.evaluate("window.shifts")
+            score for score, *_ in page.evaluate("window.shifts")
         )
         page.context.close()
     worst = max(scores, key=lambda path: scores[path])

@@ -102,11 +102,18 @@ _OVERLAPS = """whole => {
 # From the page's begin on: `shifts` of what moved without a key or a click.
 _NOTE_SHIFTS = """
 window.shifts = [];
+let resized = -Infinity;  // when the frames after the last change of the window's size were shown
+addEventListener('resize', () => {
+  resized = Infinity;
+  requestAnimationFrame(() => requestAnimationFrame(() => { resized = performance.now(); }));
+});
+const place = ({x, y, width}) => `${x},${y} ${width} wide`;
+const moved = ({node, previousRect, currentRect}) =>
+  `${place(previousRect)} -> ${place(currentRect)}: ${(node?.outerHTML ?? node?.data ?? 'gone').slice(0, 150)}`;
 new PerformanceObserver(list => {
   for (const entry of list.getEntries()) {
-    if (entry.hadRecentInput) continue;
-    const moved = entry.sources.map(({node}) => (node?.outerHTML ?? node?.data ?? 'gone').slice(0, 150));
-    window.shifts.push([entry.value, moved]);
+    if (entry.hadRecentInput || entry.startTime < resized) continue;
+    window.shifts.push([entry.value, `${entry.startTime} ms`, entry.sources.map(moved)]);
   }
 }).observe({type: 'layout-shift', buffered: true});
 """  # noqa: E501 - it is JavaScript
@@ -181,4 +188,4 @@ def assert_steady(page: Page) -> None:
     """Nothing that was shown has moved while the rest was loaded."""
     page.evaluate(TWO_FRAMES)
     shifts = page.evaluate("window.shifts")
-    assert sum(score for score, _ in shifts) <= MOST_SHIFT, f"{page.url}: {shifts}"
+    assert sum(score for score, *_ in shifts) <= MOST_SHIFT, f"{page.url}: {shifts}"

@@ -10,9 +10,9 @@ import csv
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.error import HTTPError
@@ -24,6 +24,7 @@ from browser.checks import assert_accessible, assert_fits_a_phone
 from browser.conftest import Watched, ask
 from browser.furnished import FAILING_FEEDS, FEEDS, OTHERS, WATCHES, feed_url, furnished
 from e2e.running import Webloom, environment
+from timeouts import TIMEOUT_SECONDS
 from webloom.bootstrap.connections import open_services
 from webloom.domain.page import STORAGE_QUEUE
 from webloom.ports.broker import Message
@@ -89,44 +90,61 @@ def listed(webloom: Webloom, path: str, *names: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def locked(webloom: Webloom) -> Iterator[None]:
-    """Nothing is written meanwhile."""
-    with closing(sqlite3.connect(webloom.data_dir / "webloom.db", timeout=30)) as database:
-        database.execute("BEGIN IMMEDIATE")
+def slowed(webloom: Webloom) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """After each of its commits Webloom waits for another program to write, for a moment or, inside
+    of what is called, until the end of that: an action can't end before a test has seen it."""
+    goes_on, is_writing, is_over = threading.Event(), threading.Event(), threading.Event()
+    goes_on.set()
+
+    def write_after_each_commit() -> None:
+        file = webloom.data_dir / "webloom.db"
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as database:
+            while not is_over.is_set():
+                try:  # not by its time limit: that sleeps while Webloom commits again and again
+                    database.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError:
+                    continue
+                is_writing.set()
+                is_over.wait(0.2)
+                goes_on.wait()
+                is_writing.clear()
+                database.execute("ROLLBACK")
+                [before] = database.execute("PRAGMA data_version")
+                while goes_on.is_set() and not is_over.wait(0.0005):
+                    if database.execute("PRAGMA data_version").fetchone() != before:
+                        break
+
+    @contextmanager
+    def halted() -> Iterator[None]:
+        goes_on.clear()
+        assert is_writing.wait(TIMEOUT_SECONDS)
         yield
+        goes_on.set()
 
-
-@contextmanager
-def slowed(webloom: Webloom) -> Iterator[None]:
-    """Somebody else writes most of the time: what would take a moment takes seconds."""
-    is_over = threading.Event()
-
-    def write() -> None:
-        while not is_over.wait(0.1):
-            with locked(webloom):
-                is_over.wait(0.4)
-
-    thread = threading.Thread(target=write)
+    thread = threading.Thread(target=write_after_each_commit)
     thread.start()
     try:
-        yield
+        yield halted
     finally:
         is_over.set()
+        goes_on.set()
         thread.join()
 
 
-def stop(page: Page, webloom: Webloom, total: str) -> re.Match[str]:
-    """In the middle: how many are known to be done, and how many may be."""
-    # It looks at each frame; `expect` would look again only when all may be done.
-    page.get_by_text(re.compile(rf"^[1-9][\d,]* of {total}$")).wait_for()
-    with locked(webloom):
-        page.get_by_role("button", name="Stop").click()
-        told = page.get_by_role("status").filter(has_text=re.compile(r"^Stopped after "))
-        expect(told).to_be_visible()
+def told_of_stop(page: Page, of: Locator) -> Locator:
+    """Stops an action, which is `slowed`, and returns what is said of that."""
+    of.get_by_role("button", name="Stop").click()
+    told = page.get_by_role("status").filter(has_text=re.compile(r"^Stopped after "))
+    expect(told).to_be_visible()
+    return told
+
+
+def counts_of(told: Locator) -> tuple[int, int]:
+    """How many items were done with, and how many more may be."""
     text = str(told.locator("p").text_content())
-    found = re.search(rf"after ([\d,]+) of {total} .*: ([\d,]+) .* Up to (\d+) more may be", text)
+    found = re.search(r"after ([\d,]+) of .* Up to (\d+) more may be", text)
     assert found is not None, text
-    return found
+    return int(found[1].replace(",", "")), int(found[2])
 
 
 def test_nothing_can_be_done_with_a_list_that_has_not_loaded_yet(page: Page) -> None:
@@ -267,9 +285,11 @@ def test_what_is_stopped_is_undone_as_far_as_it_is_known(page: Page, webloom: We
     before = paused(webloom)
     open_list(page, "/watch", f"{WATCHES:,} watches")
     select_all(page, f"{WATCHES:,} watches")
-    choose(page, "Pause", f"Pause: all {WATCHES:,} watches?")
-    found = stop(page, webloom, f"{WATCHES:,}")
-    known, more = (int(found[place].replace(",", "")) for place in (1, 3))
+    with slowed(webloom) as halted:
+        choose(page, "Pause", f"Pause: all {WATCHES:,} watches?")
+        page.get_by_text(re.compile(rf"^[1-9][\d,]* of {WATCHES:,}$")).wait_for()
+        with halted():
+            known, more = counts_of(told_of_stop(page, page.locator("main")))
     assert 0 < known < WATCHES
     assert more == IN_FLIGHT
     assert_accessible(page)
@@ -303,21 +323,20 @@ def test_an_action_goes_on_while_other_screens_are_shown(page: Page, webloom: We
     open_list(page, "/watch?sort=-createdAt", f"{WATCHES:,} watches")
     select_all(page, f"{WATCHES:,} watches")
     working = page.get_by_role("region", name="Pause, in progress")
-    with bulk_held(page):
-        choose(page, "Pause", f"Pause: all {WATCHES:,} watches?")
-        expect(working).to_have_count(0)  # its list is on the screen, and shows it
-        leave_for(page, "Queues")
-        expect(working.get_by_role("link", name="Back to the list")).to_be_visible()
-        assert_accessible(page)
-        with page.expect_event("dialog") as asked:
-            page.close(run_before_unload=True)
-        assert asked.value.type == "beforeunload"
-        asked.value.dismiss()
-    working.get_by_text(re.compile(rf"^Pause: [1-9][\d,]* of {WATCHES:,} watches$")).wait_for()
-    with locked(webloom):
-        working.get_by_role("button", name="Stop").click()
-        told = page.get_by_role("status").filter(has_text=re.compile(r"^Stopped after "))
-        expect(told).to_be_visible()
+    with slowed(webloom) as halted:
+        with bulk_held(page):
+            choose(page, "Pause", f"Pause: all {WATCHES:,} watches?")
+            expect(working).to_have_count(0)  # its list is on the screen, and shows it
+            leave_for(page, "Queues")
+            expect(working.get_by_role("link", name="Back to the list")).to_be_visible()
+            assert_accessible(page)
+            with page.expect_event("dialog") as asked:
+                page.close(run_before_unload=True)
+            assert asked.value.type == "beforeunload"
+            asked.value.dismiss()
+        working.get_by_text(re.compile(rf"^Pause: [1-9][\d,]* of {WATCHES:,} watches$")).wait_for()
+        with halted():
+            told = told_of_stop(page, working)
     expect(working).to_have_count(0)
     assert paused(webloom) > before
     told.get_by_role("link", name="Back to the list").click()
@@ -557,10 +576,11 @@ def test_dead_letters_that_match_are_put_back_with_progress_and_it_can_be_stoppe
     left = LETTERS - LETTERS // 10
     page.get_by_role("button", name="Clear", exact=True).click()
     select_all(page, f"{left:,} dead letters")
-    with slowed(webloom):
+    with slowed(webloom) as halted:
         choose(page, "Discard", f"Discard all {left:,} dead letters?")
-        found = stop(page, webloom, f"{left:,}")
-    known = int(found[1].replace(",", ""))
+        page.get_by_text(re.compile(rf"^[1-9][\d,]* of {left:,}$")).wait_for()
+        with halted():
+            known, _ = counts_of(told_of_stop(page, page.locator("main")))
     [queue] = [
         each for each in ask(webloom, "GET", "/api/queues")["data"] if each["name"] == STORAGE_QUEUE
     ]
