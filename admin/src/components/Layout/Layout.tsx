@@ -5,7 +5,7 @@ import { KeyForm } from "@/components/Layout/KeyForm";
 import { Navbar } from "@/components/Layout/Navbar";
 import { Sidebar } from "@/components/Layout/Sidebar";
 import { Unsaved } from "@/components/Layout/Unsaved";
-import { Working } from "@/components/Layout/Working";
+import { RunningActions } from "@/components/Layout/RunningActions";
 import { PageSkeleton } from "@/components/Skeleton";
 import { Toasts } from "@/components/Toasts";
 import { useKeptFocus } from "@/lib/focus";
@@ -47,7 +47,7 @@ export function Layout({ children }: { children: ReactNode }) {
       )}
       <Unsaved />
       <div className="fixed right-4 bottom-4 z-50 flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-2">
-        <Working />
+        <RunningActions />
         <Toasts />
       </div>
     </>

@@ -8,7 +8,7 @@ import { number } from "@/lib/format";
 import { isAskedFor, undoWords } from "./questions";
 import type { BulkAction } from "./types";
 import type { Bulk } from "./useBulk";
-import { missedWords, progressWords } from "./works";
+import { missedWords, progressWords } from "./runningActions";
 
 /** What is selected, and what identifies it in a request. */
 export type Chosen = {

@@ -59,7 +59,7 @@ export function List<T>(props: ListProps<T>) {
     setFollowed(query);
     setSelection(NONE); // what is selected has to be in what is shown
   }
-  const work = useBulk(`${path} ${name}`, bulk?.path ?? "", bulk?.what ?? what, (outcome) => {
+  const action = useBulk(`${path} ${name}`, bulk?.path ?? "", bulk?.what ?? what, (outcome) => {
     const failed = bulk?.idsOf ? [] : (outcome?.failures ?? []).filter(({ skipped }) => !skipped).map(({ id }) => id);
     if (outcome?.end === "done") setSelection({ keys: new Set(failed), isAll: false });
     from.reload();
@@ -88,11 +88,11 @@ export function List<T>(props: ListProps<T>) {
     return cursorSteps(key, asked.cursors, next, (cursor) => turn(() => change({ cursor })));
   };
 
-  const hasSelection = bulk !== undefined && (selection.isAll || selection.keys.size > 0 || work.progress !== null);
+  const hasSelection = bulk !== undefined && (selection.isAll || selection.keys.size > 0 || action.progress !== null);
   return (
     <section ref={box} aria-label={name} className="rounded-xl border border-line bg-card shadow-card">
       <Toolbar {...props} sort={sort} isCards={isCards} isTight={width < TIGHT} />
-      <Failures bulk={work} />
+      <Failures bulk={action} />
       <div aria-busy={from.isLoading} className={from.data ? "" : "p-4"}>
         <Loaded from={from} lines={12}>
           {(page) => {
@@ -105,14 +105,14 @@ export function List<T>(props: ListProps<T>) {
                   {hasSelection && bulk ? (
                     <BulkBar
                       actions={bulk.actions}
-                      bulk={work}
+                      bulk={action}
                       isNarrow={width < BAR}
                       isLoading={from.isLoading}
                       chosen={selection.isAll ? allOf(bulk.filter, page.at, total, what) : chosenBy(selection, bulk, what)}
                       all={total === null ? "all that match" : `all ${totalWords(total, what)}`}
                       onAll={bulk.filter && hasMore && !selection.isAll ? () => setSelection({ keys: new Set(keys), isAll: true }) : null}
                       onClear={() => setSelection(NONE)}
-                      onRun={work.run}
+                      onRun={action.run}
                     />
                   ) : (
                     <span className="text-sm text-soft tabular-nums">

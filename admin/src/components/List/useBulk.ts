@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent } from "react";
 import type { Outcome, Progress } from "@/lib/bulk";
 import { useFollowed } from "@/lib/store";
-import { begin, dismiss, NO_WORKS, show, stop, works, type Act } from "./works";
+import { begin, dismiss, NO_ACTIONS, show, stop, runningActions, type Act } from "./runningActions";
 
 export type Bulk = {
   progress: Progress | null; // of the action that is running
@@ -18,12 +18,12 @@ export function useBulk(
   what: [one: string, many: string],
   onEnd: (outcome: Outcome | null) => void,
 ): Bulk {
-  const work = useFollowed(works, NO_WORKS).find((each) => each.list === list);
+  const action = useFollowed(runningActions, NO_ACTIONS).find((each) => each.list === list);
   const heard = useEffectEvent(onEnd);
   useEffect(() => show(list, (outcome) => heard(outcome)), [list]);
   return {
-    progress: work?.progress ?? null,
-    failed: work?.failed ?? null,
+    progress: action?.progress ?? null,
+    failed: action?.failed ?? null,
     run: (act, body) => {
       const { pathname, search } = window.location;
       begin({ list, href: pathname + search, path, what }, act, body);

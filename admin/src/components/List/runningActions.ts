@@ -16,7 +16,7 @@ export type Place = {
   what: What;
 };
 
-export type Work = Place & {
+export type RunningAction = Place & {
   name: string; // of the action
   progress: Progress | null; // null: it has ended
   failed: Outcome | null; // what it ended with, if some of it failed or was skipped
@@ -25,11 +25,11 @@ export type Work = Place & {
 export type Act = { name: string; done: string }; // "Pause", "paused"
 type OnEnd = (outcome: Outcome | null) => void; // null: it was refused
 
-export const NO_WORKS: readonly Work[] = [];
+export const NO_ACTIONS: readonly RunningAction[] = [];
 export const NO_LISTS: ReadonlySet<string> = new Set();
 
 /** The latest of each list. */
-export const works = new Followed(NO_WORKS);
+export const runningActions = new Followed(NO_ACTIONS);
 /** The lists on the screen. */
 export const shown = new Followed(NO_LISTS);
 
@@ -66,11 +66,11 @@ export function stop(list: string) {
 
 /** Nobody needs to see its failures any more. */
 export function dismiss(list: string) {
-  works.set(works.get().filter((work) => work.list !== list));
+  runningActions.set(runningActions.get().filter((action) => action.list !== list));
 }
 
-function note(work: Work) {
-  works.set([...works.get().filter(({ list }) => list !== work.list), work]);
+function note(action: RunningAction) {
+  runningActions.set([...runningActions.get().filter(({ list }) => list !== action.list), action]);
 }
 
 async function run(place: Place, act: Act, body: object) {

@@ -2,13 +2,13 @@
 
 import { Button } from "@/components/Button";
 import { To } from "@/components/Links";
-import { NO_LISTS, NO_WORKS, progressWords, shown, stop, works } from "@/components/List/works";
+import { NO_LISTS, NO_ACTIONS, progressWords, shown, stop, runningActions } from "@/components/List/runningActions";
 import { useFollowed } from "@/lib/store";
 
 /** Bulk actions that go on although their list is not on the screen. */
-export function Working() {
+export function RunningActions() {
   const onScreen = useFollowed(shown, NO_LISTS);
-  const all = useFollowed(works, NO_WORKS);
+  const all = useFollowed(runningActions, NO_ACTIONS);
   return all.map(({ list, href, name, what, progress }) => {
     if (progress === null || onScreen.has(list)) return null;
     return (
