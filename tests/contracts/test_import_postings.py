@@ -170,6 +170,19 @@ async def test_postings_are_listed_the_latest_published_first(imports: ImportPro
         assert page.postings == [await stored(store, "q0", OTHER), await stored(store, "p0")]
 
 
+async def check_totals(store: Imports, chosen: PostingFilter, expected: Count) -> None:
+    """A page that has a total has the same as all others."""
+    for oldest_first in (False, True):
+        cursor = None
+        while True:
+            page = await store.postings.page(
+                chosen, limit=2, cursor=cursor, oldest_first=oldest_first, most_counted=5
+            )
+            assert page.total in (None, expected), (chosen, cursor)
+            if (cursor := page.next_cursor) is None:
+                break
+
+
 async def test_postings_are_found_by_every_filter(imports: ImportProcesses) -> None:
     async with imports.open() as store:
         everything = await furnish(imports, store)
@@ -223,6 +236,7 @@ async def test_postings_are_found_by_every_filter(imports: ImportProcesses) -> N
             assert found == expected[::-1], chosen
             count = await store.postings.count_chosen(PostingFilter(**chosen), most=5)  # type: ignore[arg-type]
             assert count == counted_to(5, len(expected)), chosen
+            await check_totals(store, PostingFilter(**chosen), counted_to(5, len(expected)))  # type: ignore[arg-type]
         assert await store.postings.count_chosen(PostingFilter(), most=100) == Count(10)
 
 
@@ -391,6 +405,35 @@ async def test_a_rare_filter_among_thousands_is_paged_through(import_store: Impo
     rare = PostingFilter(text="title", company="rare")
     count = await import_store.postings.count_chosen(rare, most=10_000)
     assert count in (Count(0, is_exact=False), Count(1)), "it may end before the last posting"
+
+
+async def test_what_a_source_has_with_and_without_dates_is_paged_through_in_order(
+    imports: ImportProcesses,
+) -> None:
+    """More of both than are read at once."""
+    async with imports.open() as store:
+        claim = await begin(store)
+        for number in range(12):
+            names = range(number * 200, number * 200 + 200)
+            jobs = [
+                posting(
+                    f"p{n}",
+                    company="Rare" if n % 150 == 7 else "Usual",
+                    published_at=imports.clock.now() if n % 2 else None,
+                )
+                for n in names
+            ]
+            await apply(store, claim, number, jobs)
+            await imports.pass_time(1)
+        rare = PostingFilter(company="rare")
+        expected = [f"p{n}" for n in reversed(range(7, 2400, 150))]
+        assert sorted(await names_listed(store, rare)) == sorted(expected)
+        for oldest_first in (False, True):
+            listed = await names_listed(store, rare, oldest_first=oldest_first)
+            of_source = replace(rare, source_url=SOURCE)
+            for limit in (3, 100):
+                found = await names_listed(store, of_source, limit=limit, oldest_first=oldest_first)
+                assert found == listed
 
 
 def encoded(raw: str) -> str:

@@ -38,12 +38,21 @@ async def make(store: Inventory, url: str, status: Status) -> None:
 
 
 async def pages(
-    store: Inventory, chosen: RecordFilter, limit: int, *, oldest_first: bool = False
+    store: Inventory,
+    chosen: RecordFilter,
+    limit: int,
+    *,
+    oldest_first: bool = False,
+    most_counted: int | None = None,
 ) -> AsyncIterator[RecordPage]:
     cursor = None
     for _ in range(MOST_PAGES):
         page = await store.page_of_records(
-            chosen, limit=limit, cursor=cursor, oldest_first=oldest_first
+            chosen,
+            limit=limit,
+            cursor=cursor,
+            oldest_first=oldest_first,
+            most_counted=most_counted,
         )
         assert len(page.records) <= limit
         yield page
@@ -116,6 +125,8 @@ async def test_every_combination_of_filters_lists_exactly_what_it_should(stores:
             assert await urls_oldest_first(store, chosen, limit=9) == expected[::-1], chosen
             count = await store.count_chosen(chosen, most=30)
             assert count == counted_to(30, len(expected)), chosen
+            async for page in pages(store, chosen, 9, most_counted=30):
+                assert page.total in (None, count), chosen
             checked += 1
         assert checked == 6 * 4 * 3 * 3 * 3
 

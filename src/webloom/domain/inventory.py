@@ -19,6 +19,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from webloom.domain.listing import Count
+
 METADATA_QUEUE = "metadata_queue"
 MAX_ATTEMPTS = 3
 MAX_SOURCE_CHARACTERS = 1_000_000
@@ -191,3 +193,4 @@ class RecordFilter:
 class RecordPage:
     records: list[Record]
     next_cursor: str | None  # None: this was the last page
+    total: Count | None = None  # if it was counted meanwhile

@@ -47,6 +47,7 @@ class StoredPosting:
 class PostingPage:
     postings: list[StoredPosting]
     next_cursor: str | None = None
+    total: Count | None = None  # if it was counted meanwhile
 
 
 class Postings(Protocol):
@@ -96,10 +97,12 @@ class Postings(Protocol):
         limit: int,
         cursor: str | None = None,
         oldest_first: bool = False,
+        most_counted: int | None = None,
     ) -> PostingPage:
         """The latest published first, or the earliest. Quick however many there are: the work for a
         page is bounded, so that one with a rare filter can be short, even empty, while
-        `next_cursor` goes on, in the same direction. Raises BadCursor."""
+        `next_cursor` goes on, in the same direction. With `most_counted`, a store that can count
+        while it reads gives the page the total of `count_chosen`. Raises BadCursor."""
 
     async def count_chosen(self, chosen: PostingFilter, *, most: int) -> Count:
         """How many a filter finds. Counting stops behind `most`; what no index knows is counted

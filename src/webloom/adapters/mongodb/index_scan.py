@@ -6,9 +6,11 @@ the page ends where it is, and says where to continue.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from itertools import islice
 
 from pymongo import DESCENDING
 from pymongo.asynchronous.cursor import AsyncCursor
@@ -30,6 +32,7 @@ class ScanPlan:
     found: Document  # what the index knows
     accepts: Callable[[Document], bool] | None  # what it does not know; None: nothing
     second_range: Document | None = None  # another range of the index, as `found`
+    stretches: Sequence[Document] = ()  # `found` in parts that are quicker to count one by one
 
 
 async def scan_index(
@@ -50,6 +53,7 @@ async def scan_index(
     if oldest_first:
         order = [(name, -direction) for name, direction in order]
     most = limit + 1 if accepts is None else most_scanned
+    at_once = max(2 * limit + 2, most // 2)
     picked: list[Document] = []
     scanned, last = 0, None
     async with AsyncExitStack() as stack:
@@ -61,17 +65,18 @@ async def scan_index(
                     sort=order,
                     hint=plan.index,
                     limit=most,
-                    batch_size=max(2 * limit + 2, most // 4),
+                    batch_size=at_once,
                 )
             )
             for each in (plan.found, plan.second_range)
             if each is not None
         ]
-        found = await stack.enter_async_context(aclosing(_merged(cursors, order[-1])))
-        async for document in found:
-            scanned, last = scanned + 1, document
-            if accepts is None or accepts(document):
-                picked.append(document)
+        found = await stack.enter_async_context(aclosing(_merged(cursors, order[-1], at_once)))
+        async for documents in found:
+            documents = documents[: most - scanned]
+            scanned, last = scanned + len(documents), documents[-1]
+            accepted = documents if accepts is None else filter(accepts, documents)
+            picked += islice(accepted, limit + 1 - len(picked))
             if len(picked) > limit:
                 last = picked[limit - 1]
                 picked = picked[:limit]
@@ -100,7 +105,7 @@ async def count_index(
     if plan.accepts is not None:
         return await _count_accepted(collection, plan, ranges, order, filter_fields, most)
     count = 0
-    for query in ranges:
+    for query in [each | bounds for each in plan.stretches] or ranges:
         if count <= most:
             counted = await collection.database.command(
                 "count",
@@ -111,6 +116,13 @@ async def count_index(
             )
             count += counted["n"]
     return counted_to(most, count)
+
+
+def counted_by_scan(documents: list[Document], last: Document | None, limit: int) -> Count | None:
+    """What `count_index` would find, after a first page that has looked at MOST_SCANNED and is not
+    full."""
+    is_full = last is None or len(documents) >= limit
+    return None if is_full else Count(len(documents), is_exact=False)
 
 
 async def _count_accepted(
@@ -135,17 +147,21 @@ async def _count_accepted(
 
 
 async def _merged(
-    cursors: list[AsyncCursor[Document]], by: tuple[str, int]
-) -> AsyncGenerator[Document, None]:
-    heads = [(each, await anext(each, None)) for each in cursors]
+    cursors: list[AsyncCursor[Document]], by: tuple[str, int], at_once: int
+) -> AsyncGenerator[list[Document], None]:
+    """Lists of documents, as waiting for each one would take longer than reading it."""
     field, direction = by
     pick = max if direction == DESCENDING else min
-    there = {cursor: head for cursor, head in heads if head is not None}
-    while there:
-        cursor = pick(there, key=lambda each: there[each][field])
-        yield there.pop(cursor)
-        if (following := await anext(cursor, None)) is not None:
-            there[cursor] = following
+    heads = [(each, deque(await each.to_list(at_once))) for each in cursors]
+    while heads := [(cursor, head) for cursor, head in heads if head]:
+        merged = []
+        while all(head for _, head in heads):
+            _, first = pick(heads, key=lambda each: each[1][0][field])
+            merged.append(first.popleft())
+        yield merged
+        for cursor, head in heads:
+            if not head:
+                head.extend(await cursor.to_list(at_once))
 
 
 async def _whole(

@@ -40,7 +40,9 @@ LATEST_FIRST = [("place", DESCENDING)]
 POSTINGS_BY_SOURCE = [("sourceUrl", ASCENDING), ("publishedAt", DESCENDING), *LATEST_FIRST]
 WORD = [("words", ASCENDING)]
 CLOSED_POSTINGS = [*LATEST_FIRST, ("closedBy", ASCENDING)]
+BY_CLOSING = [("closedBy", ASCENDING)]
 CLOSED = {"closedBy": {"$exists": True}}
+IS_CLOSED = {"closedBy": {"$gte": ""}}  # which those indexes can tell without the posting
 
 _EXISTS = 48
 _CONFLICTS = (67, 85, 86)  # can't be made, made with other options, made with other keys
@@ -64,7 +66,7 @@ def of_jobs(*, is_sharded: bool) -> list[IndexModel]:
         IndexModel("dedupeKey", unique=not is_sharded),
         IndexModel(POSTINGS_BY_SOURCE),
         IndexModel(LATEST_FIRST),
-        IndexModel("closedBy", partialFilterExpression=CLOSED),
+        IndexModel(BY_CLOSING, partialFilterExpression=CLOSED),
         IndexModel(CLOSED_POSTINGS, partialFilterExpression=CLOSED),
     ]
 

@@ -18,7 +18,7 @@ import pymongo
 
 from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.indexes import IS_CLOSED, Collection
 from webloom.adapters.mongodb.posting_codec import start_of_source
 
 CLOSED_AT_ONCE = 1000
@@ -86,7 +86,7 @@ class OpenPostings:
         if self._db.now() >= self._counted_until:
             with self._db.use(), pymongo.timeout(COUNT_SECONDS):
                 closed, total = await asyncio.gather(
-                    count_by_index(self._postings, {"closedBy": {"$gte": ""}}),
+                    count_by_index(self._postings, IS_CLOSED),
                     count_by_index(self._postings, {"place": {"$gte": b""}}),
                 )
             self._counts = max(0, total - closed), closed

@@ -9,6 +9,7 @@ few that have it.
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from dataclasses import dataclass, replace
 
@@ -16,10 +17,18 @@ from pymongo import ASCENDING
 
 from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
-from webloom.adapters.mongodb.index_scan import Fields, Index, ScanPlan, count_index, scan_index
+from webloom.adapters.mongodb.index_scan import (
+    Fields,
+    Index,
+    ScanPlan,
+    count_index,
+    counted_by_scan,
+    scan_index,
+)
 from webloom.adapters.mongodb.indexes import (
-    CLOSED,
+    BY_CLOSING,
     CLOSED_POSTINGS,
+    IS_CLOSED,
     LATEST_FIRST,
     POSTINGS_BY_SOURCE,
     WORD,
@@ -35,15 +44,15 @@ from webloom.adapters.mongodb.posting_codec import (
 )
 from webloom.adapters.mongodb.posting_words import LONGEST_WORD, postings_with
 from webloom.adapters.mongodb.words import words_with_prefix
-from webloom.domain.listing import Count
+from webloom.domain.listing import MOST_SCANNED, Count
 from webloom.domain.search import NOTHING, Term, driving_words, is_found, terms_of
 from webloom.ports.postings import PostingFilter, PostingPage
 from webloom.stores.cursors import cursor_of, values_of
 
-MOST_SCANNED = 2000  # postings looked at for one page
 FEW = 2  # times the postings of a page, among which a word that many have fills it
 _PLACE = struct.Struct(">qq")
 _BY_ID: Index = [("_id", ASCENDING)]
+_UNPLACED: Document = {"place": None}  # added by another program, and not adopted yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,17 @@ class MongoPostingSearch:
         limit: int,
         cursor: str | None = None,
         oldest_first: bool = False,
+        most_counted: int | None = None,
+    ) -> PostingPage:
+        read = self._read(chosen, limit, cursor, oldest_first=oldest_first)
+        if most_counted is None or _unbounded_plan(chosen).accepts is not None:
+            return await read
+        count = self.count_chosen(chosen, most=most_counted)  # sent first, as it takes longer
+        total, page = await asyncio.gather(count, read)
+        return replace(page, total=total)
+
+    async def _read(
+        self, chosen: PostingFilter, limit: int, cursor: str | None, *, oldest_first: bool
     ) -> PostingPage:
         places = _places(chosen)
         if cursor is not None:
@@ -85,7 +105,9 @@ class MongoPostingSearch:
             return PostingPage(postings=[])
         plan = _plan(chosen, asked, places)
 
-        async def scan(plan: ScanPlan, most: int) -> tuple[list[Document], Document | None]:
+        async def scan(
+            plan: ScanPlan, most: int = MOST_SCANNED
+        ) -> tuple[list[Document], Document | None]:
             return await scan_index(
                 self._db.jobs,
                 plan,
@@ -105,29 +127,51 @@ class MongoPostingSearch:
                     plan = replace(
                         plan, index=_BY_ID, found={"_id": {"$in": ids}}, second_range=None
                     )
-                documents, last = await scan(plan, MOST_SCANNED)
+                documents, last = await scan(plan)
+        is_seen = plan.accepts is not None and plan.index is not _BY_ID
+        is_first = cursor is None and not oldest_first
         found = [stored_posting(document) for document in documents]
         return PostingPage(
             postings=[each for each in found if each is not None],
             next_cursor=None
             if last is None
             else cursor_of(*_PLACE.unpack(last["place"]), oldest_first=oldest_first),
+            total=counted_by_scan(documents, last, limit) if is_seen and is_first else None,
         )
 
     async def count_chosen(self, chosen: PostingFilter, *, most: int) -> Count:
-        places, asked = _places(chosen), _asked(chosen)
+        """The server takes a third of the time where one field of an index decides. So if no time
+        is asked for and every posting has its place, places are left out."""
+        asked, plan = _asked(chosen), _unbounded_plan(chosen)
         if any(NOTHING in each.terms for each in asked):
             return Count(0)
-        plan = _plan(chosen, asked, places)
-        with self._db.use():
+
+        async def count(plan: ScanPlan, bounds: Document) -> Count:
             return await count_index(
                 self._db.jobs,
                 plan,
-                bounds={"place": places},
+                bounds=bounds,
                 order=_order(plan),
                 filter_fields=_filter_fields(chosen, asked),
                 most=most,
             )
+
+        is_of_any_time = chosen.since is None and chosen.until is None
+        with self._db.use():
+            if plan.found and plan.accepts is None and is_of_any_time:
+                quick = replace(plan, index=BY_CLOSING) if plan.index is CLOSED_POSTINGS else plan
+                counted, without_place = await asyncio.gather(
+                    count(quick, {}),
+                    self._db.jobs.find_one(_UNPLACED, {"_id": True}, hint=LATEST_FIRST),
+                )
+                if without_place is None:
+                    return counted
+            return await count(plan, {"place": _places(chosen)})
+
+
+def _unbounded_plan(chosen: PostingFilter) -> ScanPlan:
+    """For all pages."""
+    return _plan(chosen, _asked(chosen), _places(chosen))
 
 
 def _order(plan: ScanPlan) -> Index:
@@ -149,7 +193,7 @@ def _plan(chosen: PostingFilter, asked: list[_Asked], places: Document) -> ScanP
         return ScanPlan(index=index, found=found, accepts=None if is_all else accepts)
 
     if chosen.is_open is False:
-        return along(CLOSED_POSTINGS, CLOSED, is_all=source_url is None)
+        return along(CLOSED_POSTINGS, IS_CLOSED, is_all=source_url is None)
     if source_url is not None:
         dated = {"sourceUrl": source_url, "publishedAt": _dates(places)}
         undated = {"sourceUrl": source_url, "publishedAt": None}

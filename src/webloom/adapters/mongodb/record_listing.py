@@ -8,6 +8,7 @@ after MOST_SCANNED of them the page ends where it is, and says where to continue
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime
 
 import pymongo
@@ -18,6 +19,7 @@ from webloom.adapters.mongodb.index_scan import (
     ScanPlan,
     behind,
     count_index,
+    counted_by_scan,
     cursor_behind,
     scan_index,
 )
@@ -67,12 +69,11 @@ class MongoRecordListing:
         limit: int,
         cursor: str | None = None,
         oldest_first: bool = False,
+        most_counted: int | None = None,
     ) -> RecordPage:
         within = behind("place", cursor, oldest_first=oldest_first)
-        with self._db.use():
-            plan = await _plan(self._db.records, chosen)
-            if plan is None:
-                return RecordPage(records=[], next_cursor=None)
+
+        async def read(plan: ScanPlan) -> RecordPage:
             documents, last = await scan_index(
                 self._db.records,
                 plan,
@@ -83,24 +84,40 @@ class MongoRecordListing:
                 filter_fields=_SHOWN,
                 shown=WITHOUT_SOURCE,
             )
-        return RecordPage(
-            records=[record_of(document) for document in documents],
-            next_cursor=cursor_behind("place", last, oldest_first=oldest_first),
-        )
+            is_seen = plan.accepts is not None and cursor is None and not oldest_first
+            return RecordPage(
+                records=[record_of(document) for document in documents],
+                next_cursor=cursor_behind("place", last, oldest_first=oldest_first),
+                total=counted_by_scan(documents, last, limit) if is_seen else None,
+            )
+
+        with self._db.use():
+            plan = await _plan(self._db.records, chosen)
+            if plan is None:
+                return RecordPage(records=[], next_cursor=None)
+            if most_counted is None or plan.accepts is not None:
+                return await read(plan)
+            total, page = await asyncio.gather(
+                self._count(plan, chosen, most=most_counted), read(plan)
+            )
+            return replace(page, total=total)
 
     async def count_chosen(self, chosen: RecordFilter, *, most: int) -> Count:
         with self._db.use():
             plan = await _plan(self._db.records, chosen)
             if plan is None:
                 return Count(0)
-            return await count_index(
-                self._db.records,
-                plan,
-                bounds=_period(chosen),
-                order=NEWEST_FIRST,
-                filter_fields=_SHOWN,
-                most=most,
-            )
+            return await self._count(plan, chosen, most=most)
+
+    async def _count(self, plan: ScanPlan, chosen: RecordFilter, *, most: int) -> Count:
+        return await count_index(
+            self._db.records,
+            plan,
+            bounds=_period(chosen),
+            order=NEWEST_FIRST,
+            filter_fields=_SHOWN,
+            most=most,
+        )
 
     async def count_by_status(self) -> dict[Status, int]:
         """Records with a final status are counted in the index; the open ones are few."""
@@ -155,7 +172,12 @@ async def _plan(records: Collection, chosen: RecordFilter) -> ScanPlan | None:
     shelves = SHELVES if chosen.status is None else [shelf_of(chosen.status)]
     is_known = chosen.status is None or chosen.status.is_final
     found = {"shelf": {"$in": shelves}}
-    return ScanPlan(index=BY_SHELF, found=found, accepts=None if is_known else accepts)
+    return ScanPlan(
+        index=BY_SHELF,
+        found=found,
+        accepts=None if is_known else accepts,
+        stretches=[{"shelf": each} for each in shelves],
+    )
 
 
 async def _plan_by_words(records: Collection, chosen: RecordFilter, terms: list[Term]) -> ScanPlan:

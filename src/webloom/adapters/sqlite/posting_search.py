@@ -54,6 +54,7 @@ class SqlitePostingSearch:
         limit: int,
         cursor: str | None = None,
         oldest_first: bool = False,
+        most_counted: int | None = None,
     ) -> PostingPage:
         part = _Part(limit, oldest_first=oldest_first)
         if cursor is not None:

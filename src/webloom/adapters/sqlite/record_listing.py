@@ -54,6 +54,7 @@ class SqliteRecordListing:
         limit: int,
         cursor: str | None = None,
         oldest_first: bool = False,
+        most_counted: int | None = None,
     ) -> RecordPage:
         start = None
         if cursor is not None:

@@ -85,12 +85,14 @@ async def list_jobs(services: WithServices, query: Annotated[JobsQuery, Query()]
         limit=query.limit,
         cursor=query.cursor,
         oldest_first=query.oldest_first,
+        most_counted=MOST_COUNTED,
     )
     jobs = [job_response(each) for each in page.postings]
     total = await counted(
         jobs,
         (query.cursor, page.next_cursor),
         lambda: services.imports.postings.count_chosen(chosen, most=MOST_COUNTED),
+        page.total,
     )
     return Json(JobsPage(data=jobs, next_cursor=page.next_cursor, **total))
 

@@ -218,12 +218,14 @@ async def list_records(
         limit=query.limit,
         cursor=query.cursor,
         oldest_first=query.oldest_first,
+        most_counted=MOST_COUNTED,
     )
     records = [record_response(record) for record in page.records]
     total = await counted(
         records,
         (query.cursor, page.next_cursor),
         lambda: services.records.count_chosen(_record_filter(query), most=MOST_COUNTED),
+        page.total,
     )
     at = read_at(services.clock.now(), records)
     return Json(RecordsPage(at=at, data=records, next_cursor=page.next_cursor, **total))

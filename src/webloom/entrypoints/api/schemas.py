@@ -192,11 +192,12 @@ async def counted(
     items: Sequence[object],
     cursors: tuple[str | None, str | None],  # of this page and of the next one
     count: Callable[[], Awaitable[Count]],
+    known: Count | None = None,
 ) -> dict[str, Any]:
     """Fields of a page with these items. A list of one page needs no counting."""
     if cursors == (None, None):
         return {"total": len(items), "total_is_exact": True}
-    found = await count()
+    found = await count() if known is None else known
     return {"total": max(found.number, len(items)), "total_is_exact": found.is_exact}
 
 
