@@ -13,6 +13,7 @@ from rich.live import Live
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Record, Status
+from webloom.domain.shown import shown_price
 from webloom.domain.storage_event import moment_of
 from webloom.domain.watch import Watch, WatchRun
 from webloom.entrypoints.cli.import_feeds_report import show_runs
@@ -74,7 +75,7 @@ class TextReport:
                 each.path,
                 plain(each.about),
                 str(page.version or "-"),
-                "-" if page.price is None else plain(f"{page.price:,.2f} {page.currency or ''}"),
+                "-" if page.price is None else plain(shown_price(page.price, page.currency)),
                 price_curve(amounts) if amounts else "-",
                 plain(page.availability or "-"),
             )
@@ -90,7 +91,7 @@ class TextReport:
                 f"{moment_of(change.timestamp):%H:%M:%S} UTC",
                 plain(_path(change)),
                 f"{change.previous} -> {change.current}",
-                plain("; ".join(change.alerts)),
+                plain("; ".join(change.sentences)),
             )
         show_table(rows, self.to)
         self.to.print()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]  # the package has no types
 
+from webloom.domain.reason import PriceReason
 from webloom.entrypoints.api.atom_feed import atom_feed
 from webloom.ports.page_history import ChangeLog
 
@@ -49,6 +51,16 @@ def test_a_change_is_an_entry_with_all_that_atom_asks_for() -> None:
     assert texts(feed, "//a:entry/a:content/@type") == ["text"]
     assert "the price fell" in texts(feed, "//a:entry/a:content/text()")[0]
     assert texts(feed, "//a:id[not(starts-with(., 'urn:uuid:'))]") == []
+
+
+def test_reasons_are_worded_when_the_feed_is_read() -> None:
+    price = PriceReason(previous=Decimal(20), current=Decimal(15), currency="EUR")
+    feed = read(change(reasons=[price]))
+    sentence = "the price fell by 25 % to 15.00 EUR"
+    assert texts(feed, "//a:entry/a:title/text()") == [f"A shop: {sentence}"]
+    assert sentence in texts(feed, "//a:entry/a:content/text()")[0].splitlines()
+    silent = read(change(alerts=[]))
+    assert texts(silent, "//a:entry/a:title/text()") == ["A shop: the page changed"]
 
 
 def test_an_id_stays_when_versions_are_renumbered_and_is_of_one_change_only() -> None:

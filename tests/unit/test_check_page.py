@@ -283,6 +283,10 @@ async def test_a_change_is_sent_with_what_differs(new_world: World) -> None:
     }  # fmt: skip
     assert event["diff"]["textChanged"] is True
     assert event["diff"]["price"] == {"previous": 100, "current": 95.5}
+    assert event["reasons"] == [
+        {"kind": "price", "previous": 100, "current": 95.5, "currency": "EUR",
+         "changePercent": -4.5, "below": None},
+    ]  # fmt: skip
     assert event["alerts"] == ["the price fell by 4.5 % to 95.50 EUR"]
     assert event["validators"] == {"etag": '"2"', "bodyHash": sha256(after)}
     assert event["ts"] == milliseconds_of(world.clock.now())
@@ -349,7 +353,7 @@ async def test_another_selection_is_not_a_change_but_a_price_is(world: World) ->
         "price": {"previous": 100, "current": 90},
         "availability": {"previous": "in_stock", "current": "out_of_stock"},
     }
-    assert event["alerts"] == ["the price fell by 10 % to 90 EUR", "it is out of stock now"]
+    assert event["alerts"] == ["the price fell by 10 % to 90.00 EUR", "it is out of stock now"]
 
 
 async def test_a_full_queue_of_the_agent_is_waited_for(

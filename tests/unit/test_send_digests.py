@@ -63,7 +63,7 @@ class BuggyNotifier(FakeNotifier):
 
 
 def test_a_line_is_one_line_whatever_an_event_says() -> None:
-    line = line_of(a_log(1, "a\r\nSubject: b\x1b[2J\u202e\u2028", "x" * 1000))
+    line = line_of("https://shop.test/1", ["a\r\nSubject: b\x1b[2J\u202e\u2028", "x" * 1000])
     assert line.startswith("https://shop.test/1: a  Subject: b [2J  ; xxx")
     assert len(line) == 501
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,13 @@ from unit.notification_world import (
     a_change,
 )
 from webloom.application.watch import send_notifications
+from webloom.domain import reason_words
 from webloom.domain.errors import StoreUnavailable
+from webloom.domain.notification import Notification, NotifiedChange
+from webloom.domain.reason import PageReason, PriceReason
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import RunStatus
+from webloom.parsing.reasons import plain_reasons
 
 
 def a_price(amount: str, *, percent: str) -> EventPrice:
@@ -58,6 +63,7 @@ async def test_the_payload_has_the_changes_with_prices(world_of: MakeWorld) -> N
             "version": {"previous": 1, "current": 2},
             "timestamp": 1002,
             "alerts": ["it changed"],
+            "reasons": [],
             "price": None,
         },
         {
@@ -65,6 +71,7 @@ async def test_the_payload_has_the_changes_with_prices(world_of: MakeWorld) -> N
             "version": {"previous": 1, "current": 2},
             "timestamp": 1001,
             "alerts": ["the price fell"],
+            "reasons": [],
             "price": {
                 "current": Decimal("79.99"),
                 "currency": "EUR",
@@ -88,6 +95,59 @@ async def test_each_change_of_a_digest_has_its_own_price(world_of: MakeWorld) ->
     [(_, message)] = world.notifier.sent
     prices = [change["price"]["current"] for change in message.payload["changes"]]
     assert prices == [Decimal(80), Decimal(60)]
+
+
+FELL = PriceReason(previous=Decimal(100), current=Decimal(15), currency="EUR")
+
+
+async def test_reasons_are_worded_when_the_message_is_sent(
+    world_of: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = await world_of(replace(HOOK, digest_minutes=60.0))
+    both = a_change(1, "as the previous version reads it", reasons=[FELL, PageReason()])
+    await world.run("r1", both, a_change(2, "another program's text"))
+    [stored] = await world.notifications()
+    assert sorted(stored.lines) == [
+        "https://shop.test/1: the price fell by 85 % to 15.00 EUR; the page changed",
+        "https://shop.test/2: another program's text",
+    ]
+    monkeypatch.setattr(reason_words, "_price", lambda reason: f"nun {reason.current} Euro")
+    world.clock.advance(3600)
+    await world.send.send_due()
+    [(_, message)] = world.notifier.sent
+    assert sorted(message.lines) == [
+        "https://shop.test/1: nun 15 Euro; the page changed",
+        "https://shop.test/2: another program's text",
+    ]
+    changes = {each["url"][-1]: each for each in message.payload["changes"]}
+    assert changes["1"]["alerts"] == ["nun 15 Euro", "the page changed"]
+    assert changes["1"]["reasons"] == plain_reasons([FELL, PageReason()])
+    assert (changes["2"]["alerts"], changes["2"]["reasons"]) == (["another program's text"], [])
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [None, [{"kind": "a kind of the next version"}], [{"kind": "page"}, {"kind": "other"}]],
+    ids=["the previous version", "the next version", "some of both"],
+)
+async def test_a_notification_of_another_version_is_sent_in_its_words(
+    world_of: MakeWorld, reasons: list[Any] | None
+) -> None:
+    world = await world_of(HOOK)
+    changed = NotifiedChange(url="https://shop.test/1", reasons=reasons or [])
+    notification = Notification(
+        notification_id="n",
+        watch_id="w",
+        target_url=HOOK.url,
+        run_id="r",
+        due_at=world.clock.now(),
+        lines=["https://shop.test/1: the price fell", "and 2 more"],
+        changes=[] if reasons is None else [changed],
+    )
+    await world.outbox.add([notification])
+    await world.send.send_due()
+    [(_, message)] = world.notifier.sent
+    assert message.lines == notification.lines
 
 
 async def test_without_alerts_there_is_no_notification(world_of: MakeWorld) -> None:

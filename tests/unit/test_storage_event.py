@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webloom.domain.errors import EventRefused
+from webloom.domain.reason import PriceReason
 from webloom.domain.storage_event import Place, StorageEvent, next_number
 from webloom.domain.watch import RunStatus
 from webloom.parsing.storage_event import MOST_PARSED, canonical, encoded, event_of
@@ -54,6 +55,23 @@ def test_the_message_as_it_was_asked_for() -> None:
     assert event.price.is_change
     assert event.is_change
     assert event.problems == []
+
+
+def test_reasons_are_worded_whatever_alerts_are_sent_with_them() -> None:
+    """So processes of the previous version, which read alerts only, say the same."""
+    price = {"kind": "price", "previous": 82000, "current": 79999.5, "currency": "INR"}
+    event = read(reasons=[price], alerts=["cheaper!"])
+    [reason] = event.reasons
+    assert isinstance(reason, PriceReason)
+    assert (reason.previous, reason.current) == (Decimal(82000), Decimal("79999.5"))
+    assert event.alerts == ["the price fell by 2.44 % to 79,999.50 INR"]
+
+
+@pytest.mark.parametrize("reasons", [None, [], "x", [{"kind": "unknown"}, {"kind": "page"}]])
+def test_without_usable_reasons_alerts_are_as_they_were_sent(reasons: Any) -> None:
+    event = read(reasons=reasons, alerts=["cheaper!"])
+    assert (event.reasons, event.alerts) == ([], ["cheaper!"])
+    assert bool(event.problems) is bool(reasons)
 
 
 @pytest.mark.parametrize("name", sorted(set(MESSAGE) - {"jobId", "url"}))

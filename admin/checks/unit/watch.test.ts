@@ -53,6 +53,7 @@ test("a price is shown with its currency, also where it came as text", () => {
 test("prices in an alert are written as elsewhere, quotes as they are", () => {
   assert.equal(alertWords("the price fell by 21 % to 79.5 EUR, below 80 EUR"), "the price fell by 21 % to €79.50, below €80.00");
   assert.equal(alertWords("the price is 1000 JPY"), "the price is ¥1,000");
+  assert.equal(alertWords("the price is 1,299,000.50 EUR"), "the price is €1,299,000.50");
   assert.equal(alertWords("the price rose to 5"), "the price rose to 5");
   assert.equal(alertWords('text was added that contains "10 EUR"'), 'text was added that contains "10 EUR"');
 });

@@ -1704,6 +1704,21 @@ export interface components {
             detail: string;
             runs: components["schemas"]["StartedRun"][];
         };
+        /**
+         * Availability
+         * @enum {unknown}
+         */
+        Availability: "in_stock" | "out_of_stock" | "pre_order" | "unknown";
+        /**
+         * AvailabilityReason
+         * @description The availability changed.
+         */
+        AvailabilityReason: {
+            /** @enum {unknown} */
+            kind: "availability";
+            previous: components["schemas"]["Availability"] | null;
+            current: components["schemas"]["Availability"];
+        };
         /** BackedUpCollection */
         BackedUpCollection: {
             collection: string;
@@ -1876,6 +1891,7 @@ export interface components {
             version: components["schemas"]["BothVersions"];
             timestamp: number;
             runId: string | null;
+            reasons: (components["schemas"]["PriceReason"] | components["schemas"]["AvailabilityReason"] | components["schemas"]["TextReason"] | components["schemas"]["PageReason"])[];
             alerts: string[];
         };
         /**
@@ -2631,6 +2647,14 @@ export interface components {
             text?: components["schemas"]["TextDiff"] | null;
         };
         /**
+         * PageReason
+         * @description Something else of the page changed.
+         */
+        PageReason: {
+            /** @enum {unknown} */
+            kind: "page";
+        };
+        /**
          * PageResponse
          * @description The latest that is known of a page.
          */
@@ -2727,6 +2751,19 @@ export interface components {
             timestamp: number;
             price: number;
             version: number | null;
+        };
+        /**
+         * PriceReason
+         * @description The price moved, or went below a limit.
+         */
+        PriceReason: {
+            /** @enum {unknown} */
+            kind: "price";
+            previous: number | null;
+            current: number;
+            currency: string | null;
+            changePercent: number | null;
+            below: number | null;
         };
         /**
          * PriceResponse
@@ -3186,6 +3223,15 @@ export interface components {
             steps?: number;
             /** @default [] */
             hunks?: components["schemas"]["Hunk"][];
+        };
+        /**
+         * TextReason
+         * @description Text was added that contains phrases of the watch.
+         */
+        TextReason: {
+            /** @enum {unknown} */
+            kind: "text";
+            phrases: string[];
         };
         /**
          * ThresholdsBody

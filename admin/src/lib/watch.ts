@@ -49,7 +49,8 @@ export function percentSize(value: Amount): string {
 /** An alert's sentence with its prices as they are shown elsewhere. What is quoted from a page stays as it is. */
 export function alertWords(alert: string): string {
   if (!alert.startsWith("the price ")) return alert;
-  return alert.replace(/(\d+(?:\.\d+)?) ([A-Z]{3})\b/g, (_, amount: string, currency: string) => price(amount, currency));
+  const prices = /((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?) ([A-Z]{3})\b/g; // earlier versions write 1299.5 EUR
+  return alert.replace(prices, (_, amount: string, currency: string) => price(amount.replaceAll(",", ""), currency));
 }
 
 const SHORTHANDS = new Map([

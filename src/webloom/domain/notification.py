@@ -7,9 +7,16 @@ from datetime import datetime, timedelta
 
 from webloom.domain.backoff import Backoff
 from webloom.domain.errors import NotSent
+from webloom.domain.reason import PlainReason
 
 MOST_ATTEMPTS = 12
 RETRIES = Backoff(base=60.0, cap=6 * 3600.0, longest_retry_after=24 * 3600.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotifiedChange:
+    url: str
+    reasons: list[PlainReason]  # empty: only its line is known
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +28,12 @@ class Notification:
     target_url: str
     run_id: str
     due_at: datetime
+    # A text for each change, and how many more there are: for changes without reasons, and for
+    # processes of the previous version, which know no reasons. From the next version on, those of
+    # changes with reasons need not be stored.
     lines: list[str] = field(default_factory=list)
+    # Of the first lines, in their order. Empty: the previous version wrote it.
+    changes: list[NotifiedChange] = field(default_factory=list)
     batch: str | None = None  # of the change logs that it reports
     attempts: int = 0
     error: str | None = None  # of the latest attempt

@@ -15,6 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
+from webloom.domain.reason import Reason
 from webloom.domain.watch import RunStatus
 
 Version = TypeVar("Version")
@@ -68,7 +69,11 @@ class StorageEvent:
     availability: str | None = None
     run_id: str | None = None
     closes_run: RunStatus | None = None  # its run is over, and this is how it went
-    alerts: list[str] = field(default_factory=list)  # sentences for the watch's targets
+    reasons: list[Reason] = field(default_factory=list)  # to notify the watch's targets
+    # In sentences: of the reasons, or, where there are none, as another program gave them. The
+    # first are for processes of the previous version, which read no reasons: from the next version
+    # on, they need not be sent or stored.
+    alerts: list[str] = field(default_factory=list)
     validators: Mapping[str, str] = field(default_factory=dict)  # etag, lastModified, bodyHash
     has_ts: bool = True  # False: `ts` is when it was received
     origin: Origin | None = None  # None: another program's, or of a version that did not say

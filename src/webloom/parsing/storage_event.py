@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -18,9 +18,12 @@ import msgspec
 
 from webloom.domain.errors import EventRefused, UrlRefused
 from webloom.domain.price import Availability, change_percent
+from webloom.domain.reason_words import LONGEST_SENTENCE, sentences
 from webloom.domain.storage_event import EventPrice, Origin, StorageEvent, milliseconds_of
 from webloom.domain.watch import RunStatus
+from webloom.parsing.amounts import amount_of, currency_of, decimal_of, rounded
 from webloom.parsing.json_limits import JsonLimits, JsonTooLarge, refuse_too_large
+from webloom.parsing.reasons import reasons_of
 from webloom.parsing.web_url import normalise
 
 MOST_BYTES = 12_000_000  # of a message
@@ -31,9 +34,7 @@ MOST_DIFF = 1_000_000
 LONGEST_ID = 200
 LAST_TS = 253_402_300_799_999  # the end of the year 9999
 LARGEST_VERSION = 2**31 - 1
-LARGEST_AMOUNT = Decimal(10) ** 15
 MOST_ALERTS = 20
-_PLACES = 6  # behind the decimal point of an amount
 
 Member = TypeVar("Member", bound=StrEnum)
 LIMITS = JsonLimits(values=MOST_VALUES, depth=DEEPEST)
@@ -54,6 +55,7 @@ class _Message(msgspec.Struct, rename="camel"):
     run_status: msgspec.Raw = _NULL
     availability: msgspec.Raw = _NULL
     alerts: msgspec.Raw = _NULL
+    reasons: msgspec.Raw = _NULL
     validators: msgspec.Raw = _NULL
     origin: msgspec.Raw = _NULL
 
@@ -87,6 +89,8 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
         stock = _member(
             Availability, _anything.decode(message.availability), "availability", problems
         )
+        alerts = _alerts(_anything.decode(message.alerts))
+        reasons = reasons_of(_exact.decode(message.reasons), alerts=alerts, problems=problems)
         status = _member(RunStatus, _anything.decode(message.run_status), "runStatus", problems)
         return StorageEvent(
             watch_id=watch_id,
@@ -103,7 +107,8 @@ def event_of(body: bytes, *, received: datetime) -> StorageEvent:
             availability=stock and stock.value,
             run_id=_id(_anything.decode(message.run_id), "runId"),
             closes_run=None if status is RunStatus.IN_PROGRESS else status,
-            alerts=_alerts(_anything.decode(message.alerts)),
+            reasons=reasons,
+            alerts=sentences(reasons) if reasons else alerts,
             validators=_validators(_anything.decode(message.validators)),
             problems=problems,
             origin=_member(Origin, _anything.decode(message.origin)),
@@ -249,44 +254,22 @@ def _price(value: Any, problems: list[str]) -> EventPrice | None:
     if current is None:
         return None
     previous = _amount(fields.get("previous"), "price.previous", problems)
-    percent = _decimal(fields.get("changePercent"))
-    percent = None if percent is None else _rounded(percent)
-    currency = fields.get("currency")
+    percent = decimal_of(fields.get("changePercent"))
+    percent = None if percent is None else rounded(percent)
     return EventPrice(
         current=current,
         previous=previous,
         change_percent=change_percent(previous, current) if percent is None else percent,
-        currency=currency if isinstance(currency, str) and 0 < len(currency) <= 10 else None,
+        currency=currency_of(fields.get("currency")),
         list=_amount(fields.get("list"), "price.list", problems),
     )
 
 
 def _amount(value: Any, name: str, problems: list[str]) -> Decimal | None:
-    if value is None:
-        return None
-    amount = _decimal(value)
-    if amount is None or amount < 0 or amount > LARGEST_AMOUNT:
+    amount = None if value is None else amount_of(value)
+    if amount is None and value is not None:
         problems.append(f"{name} {_shown(value)} is not an amount")
-        return None
-    return _rounded(amount)
-
-
-def _rounded(number: Decimal) -> Decimal:
-    """Without zeros at the end, and without an exponent."""
-    rounded = round(number, _PLACES).normalize()
-    return rounded.quantize(Decimal(1)) if rounded == rounded.to_integral_value() else rounded
-
-
-def _decimal(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
-        return None
-    try:
-        number = Decimal(value if not isinstance(value, str) else value.strip()[:40])
-    except (InvalidOperation, ValueError):
-        return None
-    if not number.is_finite() or number.adjusted() > 20 or len(number.as_tuple().digits) > 60:
-        return None
-    return number if number.adjusted() > -20 else Decimal(0)
+    return amount
 
 
 def _shown(value: Any) -> str:
@@ -311,7 +294,7 @@ def _member(
 def _alerts(value: Any) -> list[str]:
     if not isinstance(value, list):
         return []
-    return [str(each)[:500] for each in value[:MOST_ALERTS]]
+    return [str(each)[:LONGEST_SENTENCE] for each in value[:MOST_ALERTS]]
 
 
 def _validators(value: Any) -> dict[str, str]:

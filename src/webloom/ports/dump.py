@@ -22,6 +22,7 @@ from webloom.domain.import_run import ImportRun
 from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.domain.notification import Notification
 from webloom.domain.page_check import Validators
+from webloom.domain.reason import PlainReason
 from webloom.domain.storage_event import EventPrice, Place
 from webloom.domain.watch import Outcome, Watch, WatchRun
 from webloom.ports.postings import StoredPosting
@@ -115,10 +116,11 @@ class WholeLog(msgspec.Struct, frozen=True, kw_only=True):
     place: Place  # of the event that reported the change
     run_id: str | None
     changes: dict[str, Any]
-    alerts: list[str]
+    alerts: list[str]  # also worded from the reasons: `StorageEvent`
     expires_at: datetime
     batch: str | None = None
     is_pending: bool = msgspec.field(default=False, name="untold")  # its alerts
+    reasons: list[PlainReason] = msgspec.field(default_factory=list)
     is_keyed: bool = False  # `key` of ChangeLog is that of its version
 
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from webloom.domain.price_history import PriceCurve, PriceRecord, PriceSummary
+from webloom.domain.reason import Reason
+from webloom.domain.reason_words import sentences
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,10 +31,17 @@ class ChangeLog:
     current: int
     timestamp: int  # `ts` of its event
     run_id: str | None = None
-    alerts: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    alerts: list[str] = field(default_factory=list)  # as stored; `sentences` are for readers
     # Unique among the changes of the page with this timestamp, and never changed. None: written by
     # an earlier version of Webloom, as the only one with that timestamp.
     key: str | None = None
+
+    @property
+    def sentences(self) -> list[str]:
+        """Why people are notified: the reasons in words, or the texts of another program or an
+        earlier version, which gave no reasons. Empty: they are not notified."""
+        return sentences(self.reasons) if self.reasons else self.alerts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import StorageEvent
+from webloom.parsing.reasons import reasons_of, stored_reasons
 from webloom.ports.dump import WholeLog, WholePrice
 from webloom.ports.page_history import ChangeLog
 
@@ -51,6 +52,7 @@ def log_of(event: StorageEvent, key: str, expires_at: datetime) -> WholeLog:
         place=event.place,
         run_id=event.run_id,
         changes=dict(event.changes),
+        reasons=stored_reasons(event.reasons),
         alerts=event.alerts,
         expires_at=expires_at,
         is_pending=bool(event.alerts),
@@ -67,6 +69,7 @@ def change_log(item: WholeLog, previous: int) -> ChangeLog:
         current=item.number,
         timestamp=item.place.ts,
         run_id=item.run_id,
+        reasons=reasons_of(item.reasons, alerts=item.alerts),
         alerts=item.alerts,
         key=item.key if item.is_keyed else None,
     )

@@ -1,7 +1,7 @@
 """Documents of `notices`.
 
-    {_id, watchId, targetUrl, runId, dueAt, lines, batch, attempts, error, sentAt, givenUp, made,
-     isOpen, expireAt, writeId}
+    {_id, watchId, targetUrl, runId, dueAt, lines, changes: [{url, reasons}], batch, attempts,
+     error, sentAt, givenUp, made, isOpen, expireAt, writeId}
 
 `made` keeps those in order that are added within a millisecond.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
 from bson.objectid import ObjectId
 from pymongo import ASCENDING
 
@@ -19,7 +20,7 @@ from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.indexes import NOTICES_LATEST_FIRST, NOTICES_TRIED
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.adapters.mongodb.values import document_of, value_of
-from webloom.domain.notification import Notification
+from webloom.domain.notification import Notification, NotifiedChange
 from webloom.domain.retention import Retention
 from webloom.ports.notifications import DueTarget
 from webloom.stores.cursors import page_of, values_of
@@ -28,7 +29,13 @@ from webloom.stores.notifications import StoredNotifications
 
 def notification_of(document: Document) -> Notification:
     key, expires_at = document["_id"], document.get("expireAt")
-    return value_of(Notification, document, notification_id=key, expires_at=expires_at)
+    return value_of(
+        Notification,
+        document,
+        notification_id=key,
+        expires_at=expires_at,
+        changes=msgspec.convert(document.get("changes", []), list[NotifiedChange]),
+    )
 
 
 def notification_document(notification: Notification) -> Document:

@@ -9,7 +9,8 @@
     price_history  {_id, jobId, url, price, currency, changePercent, timestamp, version, expireAt,
                     page, place, rank, versionKey, claimed}
     change_logs    {_id, jobId, url, changes, version: {previous, current}, timestamp, runId,
-                    alerts, untold, batch, joining, expireAt, page, place, numbered, keyed, exact}
+                    alerts, reasons, reasonsPlace, untold, batch, joining, expireAt, page, place,
+                    numbered, keyed, exact}
 
 A place is a text that sorts as the events do. Each part of a page has the place of the event that
 it came with. `parsed` is compressed, alone or as a delta against `base`. A version that is `bare`
@@ -39,6 +40,7 @@ from webloom.domain import page_parts
 from webloom.domain.change_log import LoggedChange
 from webloom.domain.errors import EventRefused
 from webloom.domain.page_check import OUTCOMES, Checked, Validators, check_of
+from webloom.domain.reason import PlainReason
 from webloom.domain.storage_event import (
     EventPrice,
     Place,
@@ -61,6 +63,7 @@ NO_ORDER = Int64(-1)  # of a page that no event was stored of
 _SURELY_SMALL = 1_000_000  # bytes of JSON: as BSON they are never more than MOST_BYTES
 _ODD = re.compile(rb"\\u0000|\\ud[89a-f]|\d{19}")  # NUL, what may be half a character, long numbers
 _CONTENT = ("title", "text", "metadata", "images", "links")
+_LOGGED = ("changes", "exact", "alerts", "reasons", "reasonsPlace", "runId", "place", "timestamp")
 _TS_BITS = 1 << 62
 
 
@@ -324,15 +327,17 @@ def version_document(item: StorageEvent | WholeVersion, key: str, parsed: bytes 
 
 def log_document(item: WholeLog) -> Document:
     """Without its numbers."""
-    changes = {"changes": item.changes}
+    changes, place = {"changes": item.changes}, place_at(*item.place, item.key)
     document = (
         _of_page(item, item.key)
         | bson_fields(changes, json_bytes(changes), "the diff")
         | {
-            "place": place_at(*item.place, item.key),
+            "place": place,
             "timestamp": Int64(item.place.ts),
             "runId": item.run_id and plain(item.run_id),
             "alerts": [plain(each) for each in item.alerts],
+            "reasons": item.reasons,
+            "reasonsPlace": place,
             "untold": item.is_pending,
             "numbered": True,
             "keyed": item.is_keyed,
@@ -355,6 +360,7 @@ def whole_log(document: Document) -> WholeLog:
         run_id=document["runId"],
         changes=changes,
         alerts=document["alerts"],
+        reasons=_reasons(document),
         expires_at=document["expireAt"],
         batch=document.get("batch"),
         is_pending=document.get("untold", False),
@@ -362,12 +368,18 @@ def whole_log(document: Document) -> WholeLog:
     )
 
 
+def _reasons(document: Document) -> list[PlainReason]:
+    """A process of the previous version, which knows no reasons, may have put the alerts of an
+    earlier event beside those of a later one: then they are of another place."""
+    is_own = document.get("reasonsPlace") == document["place"]
+    return (is_own and as_written(document.get("reasons"))) or []
+
+
 def logged_change(document: Document) -> LoggedChange:
-    names = ("changes", "alerts", "exact", "runId", "place", "timestamp")
     return LoggedChange(
         rank=document["place"],
         ts=int(document["timestamp"]),
-        content={name: document.get(name) for name in names},
+        content={name: document.get(name) for name in _LOGGED},
         is_pending=document.get("untold", False),
         is_keyed=document.get("keyed", False),
         batch=document.get("batch"),

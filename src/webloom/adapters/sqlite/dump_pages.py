@@ -287,5 +287,5 @@ def _put_logs(connection: sqlite3.Connection, items: list[WholeLog], expiry: Exp
             row = {"content_rank": slot.rank, "digest": b""}
             update(connection, "snapshots", slot.id, row)
             _settle(connection, slot.page, expiry)
-        content = {"changes": item.changes, "alerts": item.alerts}
+        content = page_logs.content(item.changes, item.alerts, item.reasons)
         page_logs.put(connection, slot, item, compressed(canonical(content)), item.place.ts)

@@ -34,6 +34,7 @@ from webloom.domain.errors import StorageFull
 from webloom.domain.page_check import Checked, check_of
 from webloom.domain.retention import Retention, is_storage_full, prune_goal, storage_full
 from webloom.domain.storage_event import StorageEvent, with_first_time
+from webloom.parsing.reasons import stored_reasons
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import WholePrice
 from webloom.ports.pages import Stored
@@ -49,7 +50,7 @@ class Draft(NamedTuple):
 
     event: StorageEvent
     content: Content | None = None
-    log: bytes | None = None  # the changes and alerts of its change log, compressed
+    log: bytes | None = None  # the content of its change log, compressed
 
     @property
     def key(self) -> bytes:
@@ -70,7 +71,8 @@ def drafted(event: StorageEvent) -> Draft:
         data = _json(event.parsed)
         content = Content(data, digest_of(data))
     if event.is_change:
-        log = compressed(_json({"changes": event.changes, "alerts": event.alerts}))
+        reasons = stored_reasons(event.reasons)
+        log = compressed(_json(page_logs.content(event.changes, event.alerts, reasons)))
     return Draft(event, content, log)
 
 

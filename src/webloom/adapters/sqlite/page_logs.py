@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
 
 from webloom.adapters.sqlite.batches import upsert
 from webloom.adapters.sqlite.page_versions import Slot
 from webloom.adapters.sqlite.primitives import Row
 from webloom.adapters.sqlite.values import columns_of, instant, milliseconds
 from webloom.deltas import restored
+from webloom.domain.reason import PlainReason
 from webloom.domain.storage_event import Place
 from webloom.ports.dump import WholeLog
 from webloom.stores.whole import json_value
@@ -21,13 +24,21 @@ SOURCE = (
     "change_logs JOIN snapshots ON snapshots.id = snapshot "
     "JOIN pages ON pages.id = change_logs.page"
 )
-_ELSEWHERE = ("key", "url", "number", "place", "changes", "alerts", "expires_at")
+_ELSEWHERE = ("key", "url", "number", "place", "changes", "alerts", "reasons", "expires_at")
+
+
+def content(
+    changes: Mapping[str, Any], alerts: list[str], reasons: list[PlainReason]
+) -> dict[str, Any]:
+    """What `body` holds, as JSON."""
+    found: dict[str, Any] = {"changes": changes, "alerts": alerts}
+    return found | {"reasons": reasons} if reasons else found
 
 
 def log_of(row: Row) -> WholeLog:
     key, watch_id, url, number, ts, claimed, snapshot_hash, run_id, body, *rest = row
     expire_at, batch, is_pending, is_keyed = rest
-    content = json_value(restored(body))
+    found = json_value(restored(body))
     return WholeLog(
         key=key.hex(),
         watch_id=watch_id,
@@ -35,8 +46,9 @@ def log_of(row: Row) -> WholeLog:
         number=number,
         place=Place(ts, claimed, snapshot_hash),
         run_id=run_id,
-        changes=content["changes"],
-        alerts=content["alerts"],
+        changes=found["changes"],
+        alerts=found["alerts"],
+        reasons=found.get("reasons", []),
         expires_at=instant(expire_at),
         batch=batch,
         is_pending=bool(is_pending),
@@ -45,7 +57,7 @@ def log_of(row: Row) -> WholeLog:
 
 
 def put(connection: sqlite3.Connection, slot: Slot, item: WholeLog, body: bytes, rank: int) -> None:
-    """`body` is its changes and alerts, compressed."""
+    """`body` is its `content`, compressed."""
     row = columns_of(item, without=_ELSEWHERE) | {
         "snapshot": slot.id,
         "page": slot.page,

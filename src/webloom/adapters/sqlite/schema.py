@@ -281,9 +281,12 @@ CREATE INDEX IF NOT EXISTS worker_logs_by_time ON worker_logs (at);
 """
 # As JSON: what the end of a run means for its feed.
 ENDING = "ALTER TABLE import_runs ADD COLUMN ending TEXT;"
+# As JSON: the changes that a notification reports, as data.
+NOTIFIED = "ALTER TABLE notices ADD COLUMN changes TEXT NOT NULL DEFAULT '[]';"
 ADDED = {
     ("change_logs", "is_keyed"): KEYED,
     ("import_runs", "ending"): ENDING,
+    ("notices", "changes"): NOTIFIED,
     **{(table, "search"): lists.columns(table) for table in lists.TABLES},
     **{(table, "searched"): lists.searched(table) for table in lists.TABLES},
     ("feeds", "enabled"): lists.ENABLED,

@@ -147,7 +147,7 @@ CREATE TABLE change_logs (
     ts INTEGER NOT NULL,
     rank INTEGER NOT NULL,
     run_id TEXT,
-    body BLOB NOT NULL,     -- changes and alerts: zstd, of JSON
+    body BLOB NOT NULL,     -- changes, alerts, reasons: zstd, of JSON
     expire_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX change_logs_by_time ON change_logs (ts);

@@ -19,8 +19,8 @@ from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
 from webloom.domain.tags import checked_tags
 from webloom.domain.watch import Target, Thresholds, Watch, WatchConfig, next_run
+from webloom.parsing.amounts import LARGEST_AMOUNT
 from webloom.parsing.pages.selection import check_selection
-from webloom.parsing.storage_event import LARGEST_AMOUNT
 from webloom.ports.clock import Clock
 from webloom.ports.cron import Cron
 from webloom.ports.pages import Pages

@@ -7,12 +7,15 @@ from typing import Any
 
 import msgspec
 
-from webloom.application.watch.alerts import alerts
+from webloom.domain.alerting import reasons_to_notify
 from webloom.domain.page_check import Validators
 from webloom.domain.price import change_percent
+from webloom.domain.reason import Reason
+from webloom.domain.reason_words import sentences
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import Watch
 from webloom.parsing.pages.page import PageReading
+from webloom.parsing.reasons import plain_reasons
 from webloom.ports.fetcher import Downloaded
 from webloom.ports.page_reader import PageRead
 from webloom.ports.pages import StoredPage
@@ -24,7 +27,7 @@ def page_event(
     """Without the watch, its run, the URL and the time."""
     reading = read.reading
     price = _event_price(reading, page)
-    diff, sentences = _changes(watch, page, read, price)
+    diff, reasons = _changes(watch, page, read, price)
     return {
         "parsed": msgspec.to_builtins(reading.parsed),
         "classification": msgspec.to_builtins(reading.classification),
@@ -41,7 +44,8 @@ def page_event(
         "availability": reading.availability.value,
         "snapshotHash": reading.snapshot_hash,
         "version": 1 if page is None else (page.version or 0) + 1,
-        "alerts": sentences,
+        "reasons": plain_reasons(reasons),
+        "alerts": sentences(reasons),  # for storage agents of the previous version: `StorageEvent`
         "validators": {
             name: value
             for name, value in (
@@ -56,10 +60,10 @@ def page_event(
 
 def _changes(
     watch: Watch, page: StoredPage | None, read: PageRead, price: EventPrice | None
-) -> tuple[dict[str, Any], list[str]]:
-    """The changes and their alerts: none for the first version. Without validators, the version
-    before comes from another selection or another program: then its text can't be compared, but
-    price and availability can."""
+) -> tuple[dict[str, Any], list[Reason]]:
+    """The changes and the reasons to notify people: none for the first version. Without validators,
+    the version before comes from another selection or another program: then its text can't be
+    compared, but price and availability can."""
     diff: dict[str, Any] = {"textChanged": False}
     if page is None or page.version is None:
         return diff, []
@@ -79,7 +83,7 @@ def _changes(
         }
     if is_comparable and not changes and not diff["textChanged"]:
         changes["price"] = _both(None, new.get("current"))  # it was missing for a while
-    sentences = alerts(
+    reasons = reasons_to_notify(
         watch.config.thresholds,
         added_text=_added(page, reading.parsed.text) if is_comparable else "",
         is_change=is_comparable,
@@ -87,7 +91,7 @@ def _changes(
         previous_availability=page.availability,
         availability=reading.availability.value,
     )
-    return diff | changes, sentences
+    return diff | changes, reasons
 
 
 def _both(previous: object, current: object) -> dict[str, Any]:

@@ -28,10 +28,12 @@ from typing import Any
 
 from webloom.application.watch.send_by_target import SendByTarget
 from webloom.domain.errors import NotSent, Unavailable
-from webloom.domain.notification import Notification, next_attempt
+from webloom.domain.notification import Notification, NotifiedChange, next_attempt
 from webloom.domain.price_history import PriceRecord
+from webloom.domain.reason_words import sentences
 from webloom.domain.storage_event import digest, run_of_day
 from webloom.domain.watch import Target, Watch, WatchRun
+from webloom.parsing.reasons import plain_reasons, reasons_of, stored_reasons
 from webloom.ports.change_alerts import AlertSource, ChangeAlerts
 from webloom.ports.clock import Clock
 from webloom.ports.notifications import Notifications
@@ -54,12 +56,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def notifications_of(
     watch: Watch, batch: str, logs: Sequence[ChangeLog], now: datetime, *, more: int = 0
 ) -> list[Notification]:
-    """One per target, if there are alerts. `more` changes have alerts too and are only counted."""
-    alerting = [each for each in logs if each.alerts]
+    """One per target, if there are changes to notify. `more` changes are only counted."""
+    alerting = [each for each in logs if each.sentences]
     if not alerting:
         return []
     count = len(alerting) + more
-    lines = _bounded([line_of(each) for each in alerting], count)
+    lines = _bounded([line_of(each.url, each.sentences) for each in alerting], count)
+    changes = [
+        NotifiedChange(url=each.url, reasons=stored_reasons(each.reasons))
+        for each in alerting[:MOST_LINES]
+    ]
     return [
         Notification(
             # A scheduler that sees only a part of what another is collecting uses another id.
@@ -69,6 +75,7 @@ def notifications_of(
             run_id=_run_of(alerting[0]),
             due_at=due_at(target, now),
             lines=lines,
+            changes=changes,
             batch=batch,
         )
         for target in {each.url: each for each in watch.config.targets}.values()
@@ -80,8 +87,17 @@ def _run_of(change: ChangeLog) -> str:
     return change.run_id or run_of_day(change.watch_id, change.timestamp)
 
 
-def line_of(change: ChangeLog) -> str:
-    return _one_line(f"{change.url}: {'; '.join(change.alerts)}")
+def line_of(url: str, alerts: Sequence[str]) -> str:
+    return _one_line(f"{url}: {'; '.join(alerts)}")
+
+
+def lines_of(notification: Notification) -> list[str]:
+    """One for each change. Those with reasons are worded now."""
+    lines = notification.lines[:MOST_LINES]
+    for place, change in enumerate(notification.changes[: len(lines)]):
+        if reasons := reasons_of(change.reasons, alerts=lines[place : place + 1]):
+            lines[place] = line_of(change.url, sentences(reasons))
+    return lines
 
 
 def due_at(target: Target, now: datetime) -> datetime:
@@ -224,7 +240,7 @@ class SendNotifications:
     async def _message(self, watch: Watch, group: list[Notification]) -> NotificationMessage:
         found = [(each, *await self._alerting_changes(each.batch)) for each in group]
         found.sort(key=lambda each: max((change.timestamp for change in each[1]), default=0))
-        lines = [line for each, _, _ in found for line in each.lines[:MOST_LINES]]
+        lines = [line for each, _, _ in found for line in lines_of(each)]
         # Lines are bounded; but the store may have dropped change logs that they quote.
         count = max(len(lines), sum(len(logs) + more for _, logs, more in found))
         lines = _bounded(lines, count)
@@ -247,14 +263,15 @@ class SendNotifications:
         )
 
     async def _alerting_changes(self, batch: str | None) -> tuple[list[ChangeLog], int]:
-        """The first MOST_LINES of a batch that have alerts, and the number of those beyond."""
+        """The first MOST_LINES of a batch that are to be notified, and the number of those
+        beyond."""
         kept: list[ChangeLog] = []
         more, cursor = 0, None
         while batch is not None:
             logs, cursor = await self.history.change_logs(
                 ChangeFilter(batch=batch), limit=_LOGS_AT_ONCE, cursor=cursor
             )
-            found = [each for each in logs if each.alerts]
+            found = [each for each in logs if each.sentences]
             room = MOST_LINES - len(kept)
             kept += found[:room]
             more += len(found[room:])
@@ -273,7 +290,8 @@ class SendNotifications:
             "url": change.url,
             "version": {"previous": change.previous, "current": change.current},
             "timestamp": change.timestamp,
-            "alerts": [_one_line(each) for each in change.alerts],
+            "alerts": [_one_line(each) for each in change.sentences],
+            "reasons": plain_reasons(change.reasons),
             "price": price,
         }
 

@@ -19,6 +19,7 @@ from webloom.diffs.forms import unified_lines
 from webloom.diffs.shown import text_of
 from webloom.diffs.text_diff import TextDiff
 from webloom.domain.errors import UrlRefused
+from webloom.domain.reason_words import THE_PAGE_CHANGED
 from webloom.domain.storage_event import moment_of
 from webloom.parsing.web_url import normalise
 from webloom.ports.page_history import ChangeLog
@@ -57,7 +58,7 @@ def atom_feed(
 def _add_entry(feed: ElementTree.Element, change: ChangeLog, name: str) -> None:
     entry = ElementTree.SubElement(feed, "entry")
     _add(entry, "id", _entry_id(change))
-    headline = change.alerts[0] if change.alerts else "the page changed"
+    headline = next(iter(change.sentences), THE_PAGE_CHANGED)
     _add(entry, "title", f"{name}: {headline}"[:_LONGEST_TITLE])
     _add(entry, "updated", _moment(change.timestamp))
     with suppress(UrlRefused):  # a page of another program's events may have any name
@@ -75,7 +76,7 @@ def _entry_id(change: ChangeLog) -> str:
 def _lines(change: ChangeLog) -> Iterator[str]:
     yield change.url
     yield f"Version {change.previous} became version {change.current}."
-    yield from change.alerts
+    yield from change.sentences
     lines = _diff(change.changes.get("text"))
     if lines:
         yield ""

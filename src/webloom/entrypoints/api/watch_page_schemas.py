@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 
 from webloom.diffs.pages import PageDiff
+from webloom.domain.price import Availability
 from webloom.domain.price_history import PriceCurve, PriceRecord, PriceSummary
 from webloom.domain.watch import Outcome
 from webloom.entrypoints.api.schemas import CountedPage, Page, Problem, filled
 from webloom.entrypoints.api.watch_schemas import Amount
+from webloom.parsing.reasons import plain_reasons
 from webloom.ports.page_history import ChangeLog, Version
 from webloom.ports.page_storage import Usage
 from webloom.ports.pages import StoredPage
@@ -78,6 +80,36 @@ class BothVersions(msgspec.Struct, kw_only=True):
     current: int
 
 
+class PriceReason(msgspec.Struct, kw_only=True, rename="camel", tag_field="kind", tag="price"):
+    """The price moved, or went below a limit."""
+
+    previous: Amount | None  # null: there is none to compare with
+    current: Amount
+    currency: str | None
+    change_percent: Amount | None
+    below: Amount | None  # the limit of the watch, if the price went below it
+
+
+class AvailabilityReason(msgspec.Struct, kw_only=True, tag_field="kind", tag="availability"):
+    """The availability changed."""
+
+    previous: Availability | None
+    current: Availability
+
+
+class TextReason(msgspec.Struct, kw_only=True, tag_field="kind", tag="text"):
+    """Text was added that contains phrases of the watch."""
+
+    phrases: list[str]
+
+
+class PageReason(msgspec.Struct, kw_only=True, tag_field="kind", tag="page"):
+    """Something else of the page changed."""
+
+
+Reason = PriceReason | AvailabilityReason | TextReason | PageReason
+
+
 class ChangeResponse(msgspec.Struct, kw_only=True, rename="camel"):
     """What changed from one version to the next."""
 
@@ -87,7 +119,8 @@ class ChangeResponse(msgspec.Struct, kw_only=True, rename="camel"):
     version: BothVersions
     timestamp: int
     run_id: str | None
-    alerts: list[str]
+    reasons: list[Reason]  # to notify people, as data; empty where their sender gave texts only
+    alerts: list[str]  # the reasons in English, or the texts
 
 
 class ChangesPage(Page[ChangeResponse]):
@@ -218,7 +251,13 @@ def version_response(version: Version) -> VersionResponse:
 
 def change_response(change: ChangeLog) -> ChangeResponse:
     both = BothVersions(previous=change.previous, current=change.current)
-    return filled(ChangeResponse, change, version=both)
+    return filled(
+        ChangeResponse,
+        change,
+        version=both,
+        reasons=msgspec.convert(plain_reasons(change.reasons), list[Reason]),
+        alerts=change.sentences,
+    )
 
 
 def price_response(record: PriceRecord) -> PriceResponse:

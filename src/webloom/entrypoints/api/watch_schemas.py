@@ -49,7 +49,7 @@ from webloom.entrypoints.api.formats import (
     schema,
 )
 from webloom.entrypoints.api.schemas import CountedPage, Page, Problem, filled
-from webloom.parsing.storage_event import LARGEST_AMOUNT
+from webloom.parsing.amounts import LARGEST_AMOUNT
 from webloom.parsing.target_url import shown_target
 from webloom.ports.pages import PageFilter
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from webloom.domain.errors import UrlRefused, WebloomError
 from webloom.domain.page import PageType
+from webloom.domain.shown import shown_price, shown_time
 from webloom.domain.spool import shown_bytes
 from webloom.domain.storage_event import moment_of
 from webloom.entrypoints.cli.output import (
     AsJson,
-    amount,
     console,
     json_line,
     plain,
@@ -136,7 +137,7 @@ async def _print(services: Services, page: StoredPage, limit: int) -> None:
     to = console()
     to.print(plain(f"{page.title or 'without a title'}  {page.url}"), soft_wrap=True)
     kind, reason = _kind(page)
-    checked = "never" if page.last_checked is None else f"{page.last_checked:%Y-%m-%d %H:%M:%S} UTC"
+    checked = "never" if page.last_checked is None else shown_time(page.last_checked)
     to.print(plain(f"watch {page.watch_id}, {kind}, last checked {checked}"), soft_wrap=True)
     if reason:
         to.print(plain(shortened(reason)), soft_wrap=True)
@@ -145,7 +146,9 @@ async def _print(services: Services, page: StoredPage, limit: int) -> None:
     changes, _ = await services.page_history.change_logs(
         ChangeFilter(watch_id=page.watch_id, url=page.url), limit=limit
     )
-    reasons = {each.current: "; ".join(each.alerts) or _summary(each.changes) for each in changes}
+    reasons = {
+        each.current: "; ".join(each.sentences) or _summary(each.changes) for each in changes
+    }
     shown = table("version", "seen", "bytes", "what changed")
     for version in await services.page_history.versions(page.watch_id, page.url, limit=limit):
         shown.add_row(
@@ -177,23 +180,23 @@ async def _print_prices(services: Services, page: StoredPage, limit: int) -> Non
         return
     to = console()
     found, _ = await services.page_history.prices(page.watch_id, page.url, limit=limit)
-    unit = f" {summary.currency}" if summary.currency else ""
+    shown_amount = partial(shown_price, currency=summary.currency)
     to.print()
     curve = price_curve([each.price for each in reversed(found)])
     to.print(
         plain(
-            f"price {amount(summary.last.price)}{unit}  {curve}  "
-            f"lowest {amount(summary.minimum)} "
-            f"({amount(summary.recent_minimum.price)} in the last 90 days), "
-            f"median {amount(summary.median)}, "
-            f"highest {amount(summary.maximum)} of {summary.records:,}"
+            f"price {shown_amount(summary.last.price)}  {curve}  "
+            f"lowest {shown_amount(summary.minimum)} "
+            f"({shown_amount(summary.recent_minimum.price)} in the last 90 days), "
+            f"median {shown_amount(summary.median)}, "
+            f"highest {shown_amount(summary.maximum)} of {summary.records:,}"
         ),
         soft_wrap=True,
     )
     shown = table("seen", "price", "change")
     for record in found:
         percent = "" if record.change_percent is None else f"{record.change_percent:+f} %"
-        cost = f"{amount(record.price)} {record.currency or ''}".rstrip()
+        cost = shown_price(record.price, record.currency)
         shown.add_row(_moment(record.timestamp), plain(cost), percent)
     show_table(shown, to)
 
@@ -212,7 +215,7 @@ def _summary(changes: object) -> str:
 
 
 def _moment(ts: int) -> str:
-    return f"{moment_of(ts):%Y-%m-%d %H:%M:%S} UTC"
+    return shown_time(moment_of(ts))
 
 
 def _show_usage(usage: list[Usage], budget: int, *, is_full: bool) -> None:

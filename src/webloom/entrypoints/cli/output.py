@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -143,13 +142,6 @@ def when(moment: datetime | None) -> str:
 def counted(number: int, noun: str) -> str:
     ending = "es" if noun.endswith("ch") else "s"
     return f"{number:,} {noun}{'' if number == 1 else ending}"
-
-
-def amount(number: Decimal) -> str:
-    """As people write a price: 80, 79.50, 0.125."""
-    text = f"{number.normalize():,f}"
-    whole, point, places = text.partition(".")
-    return f"{whole}.{places:0<2}" if point else whole
 
 
 def say(text: str, *, err: bool = False) -> None:

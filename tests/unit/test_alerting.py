@@ -1,4 +1,4 @@
-"""What a watch's thresholds make of a change."""
+"""Which reasons to notify people a change has, by the watch's thresholds."""
 
 from __future__ import annotations
 
@@ -6,23 +6,41 @@ from decimal import Decimal
 
 import pytest
 
-from webloom.application.watch.alerts import alerts
+from webloom.domain.alerting import reasons_to_notify
 from webloom.domain.price import Availability
+from webloom.domain.reason import (
+    LONGEST_PHRASE,
+    MOST_PHRASES,
+    AvailabilityReason,
+    PageReason,
+    PriceReason,
+    Reason,
+    TextReason,
+)
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import Thresholds
 
 ANY = Thresholds()
 
 
-def price(current: str, previous: str | None = None, currency: str | None = "EUR") -> EventPrice:
+def price(current: str, previous: str | None = None) -> EventPrice:
     return EventPrice(
         current=Decimal(current),
         previous=None if previous is None else Decimal(previous),
-        currency=currency,
+        currency="EUR",
     )
 
 
-def sentences(
+def moved(current: str, previous: str | None, below: str | None = None) -> PriceReason:
+    return PriceReason(
+        previous=None if previous is None else Decimal(previous),
+        current=Decimal(current),
+        currency="EUR",
+        below=None if below is None else Decimal(below),
+    )
+
+
+def reasons(
     thresholds: Thresholds,
     *,
     text: str = "",
@@ -30,8 +48,8 @@ def sentences(
     price: EventPrice | None = None,
     was: Availability | None = None,
     now: Availability | None = None,
-) -> list[str]:
-    return alerts(
+) -> list[Reason]:
+    return reasons_to_notify(
         thresholds,
         added_text=text,
         is_change=is_change,
@@ -41,18 +59,21 @@ def sentences(
     )
 
 
-def test_without_thresholds_every_change_is_an_alert() -> None:
-    assert sentences(ANY) == ["the page changed"]
-    assert sentences(ANY, is_change=False) == []
+def test_without_thresholds_every_change_is_notified() -> None:
+    assert reasons(ANY) == [PageReason()]
+    assert reasons(ANY, is_change=False) == []
 
 
 def test_a_change_of_price_or_stock_is_named() -> None:
-    assert sentences(
+    assert reasons(
         ANY,
         price=price("79.99", "84.2"),
         was=Availability.OUT_OF_STOCK,
         now=Availability.IN_STOCK,
-    ) == ["the price fell by 5 % to 79.99 EUR", "it is in stock now"]
+    ) == [
+        moved("79.99", "84.2"),
+        AvailabilityReason(previous=Availability.OUT_OF_STOCK, current=Availability.IN_STOCK),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,33 +88,27 @@ def test_a_change_of_price_or_stock_is_named() -> None:
 def test_an_unread_availability_is_not_a_change(
     was: Availability | None, now: Availability
 ) -> None:
-    assert sentences(ANY, is_change=False, was=was, now=now) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (price("1.5", "1"), "the price rose by 50 % to 1.50 EUR"),
-        (price("80", "90.00", None), "the price fell by 11.11 % to 80"),
-        (price("5", "0"), "the price rose to 5 EUR"),
-        (price("1E+3", "2000"), "the price fell by 50 % to 1000 EUR"),
-        (price("0.005", "0.01"), "the price fell by 50 % to 0.005 EUR"),
-    ],
-)
-def test_sentences_have_plain_amounts(given: EventPrice, sentence: str) -> None:
-    assert sentences(ANY, price=given) == [sentence]
+    assert reasons(ANY, is_change=False, was=was, now=now) == []
 
 
 def test_text_is_looked_for_in_what_was_added_whatever_the_case() -> None:
     thresholds = Thresholds(text_contains=["Straße", "sale", "absent"])
-    assert sentences(thresholds, text="A SALE in the STRASSE") == [
-        'text was added that contains "Straße", "sale"'
+    assert reasons(thresholds, text="A SALE in the STRASSE") == [
+        TextReason(phrases=("Straße", "sale"))
     ]
-    assert sentences(thresholds, text="nothing of it") == []
+    assert reasons(thresholds, text="nothing of it") == []
+
+
+def test_of_the_phrases_that_are_found_a_few_are_kept_and_their_beginnings() -> None:
+    phrases = [f"{number:03}" + "x" * 500 for number in range(100)]
+    [reason] = reasons(Thresholds(text_contains=phrases), text="\n".join(phrases))
+    assert reason == TextReason(
+        phrases=tuple(each[:LONGEST_PHRASE] for each in phrases[:MOST_PHRASES])
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "is_alert", "why"),
+    ("given", "is_notified", "why"),
     [
         (price("79.99", "85"), True, "it fell below"),
         (price("79", "79.99"), True, "it fell further: not only once"),
@@ -104,12 +119,12 @@ def test_text_is_looked_for_in_what_was_added_whatever_the_case() -> None:
         (None, False, "there is no price"),
     ],
 )
-def test_a_price_below_the_limit(given: EventPrice | None, is_alert: bool, why: str) -> None:
-    assert bool(sentences(Thresholds(price_below=Decimal(80)), price=given)) == is_alert, why
+def test_a_price_below_the_limit(given: EventPrice | None, is_notified: bool, why: str) -> None:
+    assert bool(reasons(Thresholds(price_below=Decimal(80)), price=given)) == is_notified, why
 
 
 @pytest.mark.parametrize(
-    ("given", "is_alert", "why"),
+    ("given", "is_notified", "why"),
     [
         (price("95", "100"), True, "exactly so much, down"),
         (price("105", "100"), True, "exactly so much, up"),
@@ -119,17 +134,16 @@ def test_a_price_below_the_limit(given: EventPrice | None, is_alert: bool, why: 
         (price("5", "5"), False, "no change"),
     ],
 )
-def test_a_price_that_moved_far_enough(given: EventPrice, is_alert: bool, why: str) -> None:
+def test_a_price_that_moved_far_enough(given: EventPrice, is_notified: bool, why: str) -> None:
     thresholds = Thresholds(price_change_percent=Decimal(5))
-    assert bool(sentences(thresholds, price=given)) == is_alert, why
+    assert bool(reasons(thresholds, price=given)) == is_notified, why
 
 
-def test_two_thresholds_of_the_price_make_one_sentence() -> None:
+def test_two_thresholds_of_the_price_make_one_reason() -> None:
     thresholds = Thresholds(price_below=Decimal(80), price_change_percent=Decimal(5))
-    assert sentences(thresholds, price=price("79", "100")) == [
-        "the price fell by 21 % to 79 EUR, below 80 EUR"
-    ]
+    assert reasons(thresholds, price=price("79", "100")) == [moved("79", "100", below="80")]
+    assert reasons(thresholds, price=price("80", "100")) == [moved("80", "100")]
 
 
-def test_with_thresholds_other_changes_are_not_alerts() -> None:
-    assert sentences(Thresholds(price_below=Decimal(1)), price=price("2", "3")) == []
+def test_with_thresholds_other_changes_are_not_notified() -> None:
+    assert reasons(Thresholds(price_below=Decimal(1)), price=price("2", "3")) == []
