@@ -12,7 +12,7 @@ from contracts.dying import Dying, Killed
 from contracts.watch_samples import config, notification
 from fakes.clock import FakeClock
 from fakes.notifier import FakeNotifier
-from webloom.application.watch.send_notifications import SendNotifications
+from webloom.application.watch.send_notifications import SendNotifications, lines_of
 from webloom.domain.errors import NotSent
 from webloom.domain.watch import Target
 
@@ -42,4 +42,4 @@ async def test_a_digest_is_sent_as_one_though_its_scheduler_died_after_a_failure
         await make(notifications=outbox, **using).send_due()
         clock.advance(120)
     [(_, message)] = hook.sent
-    assert sorted(message.lines) == sorted(f"line {name}" for name in names)
+    assert sorted(message.lines) == sorted(line for each in due for line in lines_of(each))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
+import msgspec
 import pytest
 
 from contracts.adapters import Whole
 from contracts.page_samples import TS, URL, event, numbers, parsed, state_of
 from contracts.page_samples import page as page_now
-from contracts.watch_samples import new_run, run_now, url
+from contracts.watch_samples import MAY, REASONS, new_run, notification, run_now, url
 from contracts.whole_samples import (
     ACROSS,
     JOB,
@@ -24,11 +26,14 @@ from contracts.whole_samples import (
 )
 from fakes.clock import FakeClock
 from webloom.domain.page_check import Checked, Validators
+from webloom.domain.reason_words import sentences
+from webloom.domain.storage_event import Place
 from webloom.domain.watch import Outcome, RunStatus
 from webloom.domain.watch_run import NOT_CHECKED
 from webloom.ports.dump import WholeLog, WholePrice, WholeVersion
 from webloom.ports.page_history import ChangeFilter
 from webloom.ports.watch_run_listing import RunFilter
+from webloom.stores.whole import line_of
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -139,6 +144,42 @@ async def test_what_was_not_announced_is_announced_by_the_target(
     assert (await carry(source, target, clock))["change_logs"].holds
     assert await alerts.assign_batch(JOB, "ended", "other") == []
     assert await alerts.assign_batch(JOB, "running", "other") == ["new"]
+
+
+@ACROSS
+async def test_reasons_and_the_words_for_the_previous_version_arrive(
+    source: Whole, target: Whole, clock: FakeClock
+) -> None:
+    await furnish_watches(source.watching, clock)
+    await carry(source, target, clock)
+    logs, _ = await target.watching.history.change_logs(ChangeFilter(run_id="ended"), limit=9)
+    assert [each.reasons for each in logs] == [REASONS]
+    found = await held(target, "change_logs", "notices")
+    [log] = [each for each in found["change_logs"] if each.reasons]
+    assert log.alerts == sentences(REASONS)
+    notices = {each.notification_id: each for each in found["notices"]}
+    assert notices["notice open"] == replace(
+        notification("open"), due_at=notices["notice open"].due_at
+    )
+
+
+@pytest.mark.parametrize("without", ["reasons", "changes"])
+def test_a_dump_of_the_previous_version_has_no_reasons(without: str) -> None:
+    log = WholeLog(
+        key="0" * 32,
+        watch_id=JOB,
+        url=URL,
+        number=1,
+        place=Place(1, 1, "a"),
+        run_id=None,
+        changes={},
+        alerts=["the price fell"],
+        expires_at=MAY,
+    )
+    item: Any = log if without == "reasons" else replace(notification("open"), changes=[])
+    line = msgspec.json.decode(line_of(item).raw)
+    del line[without]
+    assert msgspec.json.decode(msgspec.json.encode(line), type=type(item)) == item
 
 
 @ACROSS

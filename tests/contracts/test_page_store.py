@@ -23,13 +23,15 @@ from contracts.page_samples import (
     state_of,
 )
 from contracts.search_examples import ACCENTED, EXAMPLES, OF_ACCENTED, TEXT, results
+from contracts.watch_samples import REASONS
 from webloom.domain.errors import BadCursor
 from webloom.domain.listing import Count
 from webloom.domain.page_check import Checked, Validators
+from webloom.domain.reason_words import sentences
 from webloom.domain.schedule import Schedule
 from webloom.domain.watch import Outcome, PageFailure, RunStatus, Tally, WatchConfig
 from webloom.domain.watch_run import NewRun, NextRun
-from webloom.ports.page_history import ChangeFilter
+from webloom.ports.page_history import ChangeFilter, ChangeLog
 from webloom.ports.page_stores import PageStores
 from webloom.ports.pages import PageFilter, Stored
 
@@ -386,6 +388,26 @@ async def test_the_beginnings_of_words_find_a_page(page_store: PageStores) -> No
 
     assert await results(EXAMPLES, is_found) == EXAMPLES
     assert await results(OF_ACCENTED, is_accent_found) == OF_ACCENTED
+
+
+async def test_a_change_keeps_its_reasons_of_which_the_earliest_event_decides(
+    page_store: PageStores,
+) -> None:
+    async def logged() -> ChangeLog:
+        [log], _ = await page_store.history.change_logs(ChangeFilter(), limit=9)
+        return log
+
+    first = event("a", version=2, ts=TS, is_change=True, reasons=REASONS, alerts=["worded"])
+    await page_store.pages.store_event(first)
+    log = await logged()
+    assert (log.reasons, log.alerts) == (REASONS, ["worded"])
+    assert log.sentences == sentences(REASONS)
+    given = replace(first, ts=TS - 1, reasons=[], alerts=["another program's text"])
+    await page_store.pages.store_event(given)
+    log = await logged()
+    assert (log.reasons, log.sentences) == ([], ["another program's text"])
+    await page_store.pages.store_event(replace(first, ts=TS - 2, reasons=REASONS[1:]))
+    assert (await logged()).reasons == REASONS[1:]
 
 
 async def test_change_logs_are_listed_the_latest_first_and_filtered(

@@ -9,12 +9,15 @@ from itertools import count
 from typing import Any
 
 from contracts.adapters import Watching
-from webloom.domain.notification import Notification
+from webloom.domain.notification import Notification, NotifiedChange
 from webloom.domain.page_check import Checked, Validators
+from webloom.domain.price import Availability
+from webloom.domain.reason import AvailabilityReason, PageReason, PriceReason, Reason, TextReason
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import EventPrice, StorageEvent, milliseconds_of
 from webloom.domain.watch import Outcome, Watch, WatchConfig, WatchRun
 from webloom.domain.watch_run import NewRun, NextRun
+from webloom.parsing.reasons import stored_reasons
 
 MAY = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -128,4 +131,14 @@ def notification(name: str, *, due: datetime = MAY, watch: str = "shop") -> Noti
         run_id="run",
         due_at=due,
         lines=[f"line {name}"],
+        changes=[NotifiedChange(url=f"https://{name}.example/", reasons=stored_reasons(REASONS))],
     )
+
+
+REASONS: list[Reason] = [
+    PriceReason(previous=Decimal("84.20"), current=Decimal("79.99"), currency="€", below=None),
+    PriceReason(previous=None, current=Decimal("0.000001"), currency=None, below=Decimal(10) ** 15),
+    AvailabilityReason(previous=Availability.OUT_OF_STOCK, current=Availability.IN_STOCK),
+    TextReason(phrases=("Straße", "$a.b")),
+    PageReason(),
+]

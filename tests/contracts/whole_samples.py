@@ -50,11 +50,11 @@ from contracts.inventory_samples import (
 )
 from contracts.page_samples import TS
 from contracts.page_samples import event as page_event
+from contracts.watch_samples import REASONS, notification
 from contracts.watch_samples import check as check_page
 from contracts.watch_samples import config as watch_config
 from contracts.watch_samples import end as end_watch_run
 from contracts.watch_samples import new_run as new_watch_run
-from contracts.watch_samples import notification
 from contracts.watch_samples import url as page_url
 from fakes.clock import FakeClock
 from webloom.application.move.load import Load, Verdict, scanned
@@ -62,6 +62,7 @@ from webloom.domain.feed import LastFetch
 from webloom.domain.inventory import Completed, Failed, FetchRequest, GivenBack, GiveUp
 from webloom.domain.page import Selection
 from webloom.domain.page_check import Validators
+from webloom.domain.reason_words import sentences
 from webloom.domain.watch import Target, Thresholds
 from webloom.parsing.job_posting import Salary
 from webloom.ports.clock import Clock
@@ -277,7 +278,9 @@ async def furnish_watches(store: Watching, clock: FakeClock) -> None:
     changed = page_event(
         "c1", watch_id=JOB, url=page_url("c"), price="12.50", previous="13", is_change=True
     )
-    await store.pages.store_event(replace(changed, run_id=run.run_id, alerts=["ä"]))
+    worded = sentences(REASONS)
+    changed = replace(changed, run_id=run.run_id, reasons=REASONS, alerts=worded)
+    await store.pages.store_event(changed)
     await end_watch_run(store, run, next_run_at=now + timedelta(hours=1))
     await store.notifications.add([notification(name) for name in ("sent", "open", "tried")])
     await store.notifications.note_sent(["notice sent"], now)

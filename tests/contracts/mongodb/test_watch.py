@@ -34,6 +34,7 @@ from fakes.clock import FakeClock
 from servers.mongod import MongoServer
 from webloom.adapters.mongodb import watch_metrics
 from webloom.adapters.mongodb.database import MongoDatabase
+from webloom.adapters.mongodb.page_codec import place_at
 from webloom.adapters.mongodb.page_storage import MongoPageStorage
 from webloom.adapters.mongodb.pages import mongodb_pages
 from webloom.adapters.mongodb.upgrade import (
@@ -46,6 +47,7 @@ from webloom.adapters.mongodb.watches import MongoWatches
 from webloom.bootstrap.mongodb import open_mongodb_stores
 from webloom.domain.errors import EventRefused, StorageFull
 from webloom.domain.pipeline import Pipeline
+from webloom.domain.reason import PageReason
 from webloom.domain.retention import Retention
 from webloom.domain.schedule import Schedule
 from webloom.domain.storage_event import StorageEvent
@@ -436,6 +438,21 @@ async def test_change_logs_of_an_earlier_version_get_a_key_where_they_share_a_ti
     await store.pages.store_event(event("e", version=9, ts=TS, is_change=True))
     found, _ = await store.history.change_logs(ChangeFilter(), limit=9)
     assert len({(each.timestamp, each.key) for each in found}) == 5
+
+
+async def test_a_change_that_the_previous_version_rewrites_has_no_reasons(
+    database: MongoDatabase,
+) -> None:
+    """It writes what it knows of an earlier event, and leaves other fields as they are."""
+    store, later = store_on(database), event("a", version=2, ts=TS, is_change=True)
+    await store.pages.store_event(replace(later, reasons=[PageReason()], alerts=["it changed"]))
+    [document] = await database.change_logs.find().to_list()
+    assert (document["alerts"], document["reasons"]) == (["it changed"], [{"kind": "page"}])
+    earlier = {"place": place_at(TS - 1, 2, "a", document["_id"]), "timestamp": Int64(TS - 1)}
+    rewritten = earlier | {"alerts": ["the price fell"], "runId": None, "untold": True}
+    await database.change_logs.update_one({"_id": document["_id"]}, {"$set": rewritten})
+    [log] = await logs(store)
+    assert (log.reasons, log.sentences) == ([], ["the price fell"])
 
 
 async def test_what_an_earlier_version_left_pending_is_notified_once(

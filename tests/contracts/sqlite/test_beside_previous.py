@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,15 @@ import pytest
 from contracts.list_samples import LISTS, Listed
 from contracts.page_samples import JOB, TS, URL, event, parsed
 from contracts.sqlite_backend import stores_in
+from contracts.watch_samples import REASONS, notification
 from fakes.clock import FakeClock
 from webloom.adapters.sqlite.database import Database, open_database
 from webloom.bootstrap.stores import Stores
+from webloom.deltas import compressed, restored
+from webloom.domain.reason_words import sentences
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import WholeLog, WholeVersion
+from webloom.ports.page_history import ChangeFilter
 
 
 @pytest.fixture
@@ -131,6 +137,39 @@ async def test_versions_that_are_deltas_against_each_other_are_an_error(
     with pytest.raises(ValueError, match="delta against itself"):
         await stores.pages.store_event(event("text 3", ts=TS + 3))
     rows(tmp_path, "UPDATE snapshots SET base = NULL WHERE id = ?", newest)  # it is not locked
+
+
+# Why people are notified
+
+
+async def test_a_change_has_sentences_for_it_and_its_own_have_no_reasons(
+    tmp_path: Path, stores: Stores
+) -> None:
+    worded = sentences(REASONS)
+    made = event("text 2", version=2, is_change=True, reasons=REASONS, alerts=worded)
+    await stores.pages.store_event(made)
+    [(body,)] = rows(tmp_path, "SELECT body FROM change_logs")
+    content = json.loads(restored(body))
+    assert content["alerts"] == worded
+    del content["reasons"]
+    rows(tmp_path, "UPDATE change_logs SET body = ?", compressed(canonical(content)))
+    [log], _ = await stores.page_history.change_logs(ChangeFilter(), limit=9)
+    assert (log.reasons, log.sentences) == ([], worded)
+
+
+async def test_a_notification_that_it_adds_has_lines_only(tmp_path: Path, stores: Stores) -> None:
+    await stores.notifications.add([notification("new")])
+    names = "watch_id, target_url, run_id, due_at, lines, attempts, given_up, batch"
+    rows(
+        tmp_path,
+        f"INSERT INTO notices (notice_id, {names}) SELECT 'notice old', {names} FROM notices",
+    )
+    found, _ = await stores.notifications.of_watch("id of shop", limit=9)
+    by_id = {each.notification_id: each for each in found}
+    assert by_id["notice new"].changes
+    assert by_id["notice old"] == replace(
+        by_id["notice new"], notification_id="notice old", changes=[]
+    )
 
 
 # What lists are searched by
