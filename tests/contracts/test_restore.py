@@ -99,7 +99,7 @@ async def test_another_dump_waits_until_a_restore_has_ended_or_was_given_up(
     begun = await restore.unfinished()
     assert begun is not None
     await target.whole.note(load_name(begun), "how far it is")
-    with pytest.raises(RestoreBusy, match="begun at 2026-11-18 12:00 UTC"):
+    with pytest.raises(RestoreBusy, match="begun at 2026-11-18 12:00:00 UTC"):
         await loaded(restore, data)
     await end_restore(target.whole, "some id")  # `webloom load` has loaded a third one
     assert await restore.unfinished() == begun

@@ -340,10 +340,11 @@ async def test_history_shows_versions_changes_and_prices(
         )
     assert shown.code == 0, shown.err
     assert f"{title}  {url}" in shown.out
-    assert "the price fell by 0.35 % to 1295.50 EUR" in shown.out
+    assert "the price fell by 0.35 % to 1,295.50 EUR" in shown.out
     assert "price 1,295.50 EUR" in shown.out
-    assert "lowest 1,295.50 (1,295.50 in the last 90 days), median 1,297.75, " in shown.out
-    assert "highest 1,300 of 2" in shown.out
+    lowest = "lowest 1,295.50 EUR (1,295.50 EUR in the last 90 days), median 1,297.75 EUR, "
+    assert lowest in shown.out
+    assert "highest 1,300.00 EUR of 2" in shown.out
     assert "-0.35 %" in shown.out
     kinds = [next(iter(each)) for each in objects.objects]
     assert kinds == ["page", "version", "change", "price"]

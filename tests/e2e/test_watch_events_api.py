@@ -148,7 +148,7 @@ async def test_the_message_of_the_documents_is_stored_as_they_say(api: Api) -> N
     [change] = (await api.call("GET", "/api/watch/pages/changes", params=named)).body["data"]
     assert change == named | {
         "changes": message["diff"], "version": {"previous": 2, "current": 3},
-        "timestamp": message["ts"], "runId": None, "alerts": [],
+        "timestamp": message["ts"], "runId": None, "reasons": [], "alerts": [],
     }  # fmt: skip
     prices = (await api.call("GET", "/api/watch/pages/prices", params=named)).body
     assert prices["summary"]["lowest90Days"] == prices["data"][0]
@@ -187,6 +187,28 @@ async def test_fields_may_be_missing_null_or_unknown(api: Api) -> None:
     page = await stored(api, contentless)
     assert (page["jobId"], page["version"], page["price"]) == ("7", None, 12.5)
     assert (await queued(api))["dead"] == 0
+
+
+async def test_reasons_of_another_program_are_data_and_sentences(api: Api) -> None:
+    moved = {"kind": "price", "previous": 20, "current": "15.5", "currency": "EUR"}
+    found = {"kind": "text", "phrases": ["sale"]}
+    told = event(version=2, diff={"textChanged": True}, reasons=[moved, found], alerts=["cheaper"])
+    text = event(version=2, diff={"textChanged": True}, reasons=["cheap"], alerts=["cheaper"])
+    await sent(api, told, text)
+    for each in (told, text):
+        await stored(api, each)
+    path = "/api/watch/pages/changes"
+    [change] = (await api.call("GET", path, params={"jobId": told["jobId"]})).body["data"]
+    assert change["reasons"] == [
+        moved | {"current": 15.5, "changePercent": -22.5, "below": None},
+        found,
+    ]
+    assert change["alerts"] == [
+        "the price fell by 22.5 % to 15.50 EUR",
+        'text was added that contains "sale"',
+    ]
+    [change] = (await api.call("GET", path, params={"jobId": text["jobId"]})).body["data"]
+    assert (change["reasons"], change["alerts"]) == ([], ["cheaper"])
 
 
 async def test_an_event_without_a_time_has_that_of_its_arrival_for_good(api: Api) -> None:

@@ -219,7 +219,7 @@ async def _changes(services: Services, page: StoredPage) -> list[Any]:
     while True:
         logs, cursor = await services.page_history.change_logs(chosen, limit=100, cursor=cursor)
         found += [
-            (each.current, each.previous, each.timestamp, each.changes, each.alerts)
+            (each.current, each.previous, each.timestamp, each.changes, each.reasons, each.alerts)
             for each in logs
         ]
         if cursor is None:

@@ -91,6 +91,7 @@ def _event(rng: random.Random, url: str, ts: int) -> dict[str, Any]:
         "ts": rng.choice([ts, ts, ts, float(ts)]),
         "availability": rng.choice(["in_stock", "out_of_stock", "maybe", None]),
         "alerts": rng.choice([[], ["the page changed"], None, "no list"]),
+        "reasons": rng.choice([None, [{"kind": "page"}], [{"kind": "odd"}, {"kind": "page"}]]),
         "unknown": {"to": "us"},
     }
     event["runId"] = rng.choice([None, None, f"run of {event['jobId']}"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from fakes.clock import NOON
@@ -20,8 +21,11 @@ from unit.notification_world import (
     a_config,
 )
 from webloom.application.watch.send_notifications import (
+    LONGEST_LINE,
+    MOST_LINES,
     due_at,
     line_of,
+    lines_of,
     notifications_of,
 )
 from webloom.domain.errors import NotSent, ResourcesExhausted, StoreUnavailable
@@ -30,6 +34,7 @@ from webloom.domain.notification import (
     MOST_ATTEMPTS,
     next_attempt,
 )
+from webloom.domain.reason import PageReason, TextReason
 from webloom.domain.watch import Target, Watch
 from webloom.ports.notifier import NotificationMessage
 from webloom.ports.page_history import ChangeLog
@@ -66,6 +71,24 @@ def test_a_line_is_one_line_whatever_an_event_says() -> None:
     line = line_of("https://shop.test/1", ["a\r\nSubject: b\x1b[2J\u202e\u2028", "x" * 1000])
     assert line.startswith("https://shop.test/1: a  Subject: b [2J  ; xxx")
     assert len(line) == 501
+
+
+def test_of_a_line_that_is_cut_no_more_is_stored_than_it_shows() -> None:
+    phrases = TextReason(phrases=("x" * 80,) * 10)
+    logs = [
+        replace(a_log(n), reasons=[PageReason(), phrases] if n % 2 else [PageReason()])
+        for n in range(600)
+    ]
+    watch = Watch(
+        watch_id="w", config=a_config(HOOK), created_at=NOON, updated_at=NOON, next_run_at=None
+    )
+    [notification] = notifications_of(watch, "batch", logs, NOON)
+    assert len(notification.lines) == MOST_LINES + 1
+    assert len(notification.changes) == MOST_LINES
+    assert notification.changes[0].reasons == [{"kind": "page"}]
+    assert notification.changes[1].reasons == []
+    assert lines_of(notification) == notification.lines[:MOST_LINES]
+    assert len(msgspec.json.encode(notification.changes)) < MOST_LINES * LONGEST_LINE
 
 
 def test_digests_end_at_whole_multiples() -> None:

@@ -233,7 +233,7 @@ def test_imports_that_wait_for_room_are_reported() -> None:
 
 def test_a_restore_that_has_not_ended_is_reported() -> None:
     begun = UnfinishedRestore(dump_id="d", webloom="0.1.0", at=NOON)
-    what = "The restore of a backup, begun at 2026-11-15 12:00 UTC, has not ended: "
+    what = "The restore of a backup, begun at 2026-11-15 12:00:00 UTC, has not ended: "
     interrupted = replace(WELL, restore=begun)
     assert found(interrupted) == [("error", f"{what}nothing scheduled starts.", "/system")]
     assert status(interrupted, needs_store=True) == "degraded"
@@ -241,7 +241,7 @@ def test_a_restore_that_has_not_ended_is_reported() -> None:
 
 def test_a_restore_that_goes_on_is_no_fault() -> None:
     begun = UnfinishedRestore(dump_id="d", webloom="0.1.0", at=NOON)
-    what = "The restore of a backup, begun at 2026-11-15 12:00 UTC, goes on: "
+    what = "The restore of a backup, begun at 2026-11-15 12:00:00 UTC, goes on: "
     restoring = replace(WELL, restore=begun, is_restoring=True)
     assert found(restoring) == [
         ("warning", f"{what}until it ends, nothing scheduled starts.", "/system")

@@ -11,6 +11,7 @@ from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 
 from webloom.domain.errors import EventRefused
+from webloom.domain.shown import shown_time
 from webloom.domain.storage_event import Origin, StorageEvent, milliseconds_of, moment_of
 from webloom.domain.watch import EVENTS, RunHead, Watch
 
@@ -21,7 +22,7 @@ def refuse_far_future(ts: int, now: datetime) -> None:
     """Raises EventRefused."""
     if ts > milliseconds_of(now + FURTHEST_AHEAD):
         raise EventRefused(
-            f"ts: {moment_of(ts):%Y-%m-%d %H:%M} UTC is more than a day in the future; it is when "
+            f"ts: {shown_time(moment_of(ts))} is more than a day in the future; it is when "
             "the page was read, in milliseconds since 1970"
         )
 

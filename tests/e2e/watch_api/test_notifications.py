@@ -57,9 +57,16 @@ async def test_a_webhook_gets_one_signed_notification_per_run(api: Api, site: Sh
     reported = json.loads(body)
     assert (reported["watchName"], reported["runId"]) == ("Looms", run["runId"])
     assert {change["url"]: change["alerts"] for change in reported["changes"]} == {
-        site.url("/a"): ["the price fell by 2.55 % to 95.50 EUR, below 96 EUR"],
-        site.url("/b"): ["the price fell by 3.06 % to 95 EUR, below 96 EUR"],
+        site.url("/a"): ["the price fell by 2.55 % to 95.50 EUR, below 96.00 EUR"],
+        site.url("/b"): ["the price fell by 3.06 % to 95.00 EUR, below 96.00 EUR"],
     }
+    assert {change["url"]: change["reasons"] for change in reported["changes"]} == {
+        site.url(path): [
+            {"kind": "price", "previous": 98, "current": current, "currency": "EUR",
+             "changePercent": percent, "below": 96},
+        ]
+        for path, current, percent in (("/a", 95.5, -2.55), ("/b", 95, -3.06))
+    }  # fmt: skip
     assert (notice["runId"], notice["error"], notice["givenUp"]) == (run["runId"], None, False)
     assert notice["target"] == f"http://{hook.url.split('/')[2]}/…"
     assert len(notice["lines"]) == 2

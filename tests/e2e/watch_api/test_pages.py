@@ -138,7 +138,7 @@ async def test_versions_changes_and_diffs_of_a_page(api: Api, site: ShopSite) ->
     [latest] = changes["data"]
     assert latest["version"] == {"previous": 2, "current": 3}
     assert latest.keys() >= {"jobId", "url", "changes", "version", "timestamp"}
-    assert latest["alerts"] == ["the page changed"]
+    assert (latest["reasons"], latest["alerts"]) == ([{"kind": "page"}], ["the page changed"])
     [older] = (await got(api, "/changes", **named, cursor=changes["nextCursor"]))["data"]
     assert older["version"] == {"previous": 1, "current": 2}
     assert older["changes"]["title"] == {"previous": "A story", "current": "Another title"}

@@ -25,6 +25,7 @@ from webloom.application.move.load import Load, Progress, Verdict, read
 from webloom.application.move.stream import DumpReader, Header, Total, Totals
 from webloom.cancellation import cancel_and_wait
 from webloom.domain.errors import RestoreBusy, Unavailable
+from webloom.domain.shown import shown_time
 from webloom.ports.clock import Clock
 from webloom.ports.dump import WholeStore
 from webloom.ports.locks import Locks
@@ -104,7 +105,7 @@ class Restore:
         begun = await self.unfinished()
         if begun is not None and begun.dump_id != header.id:
             raise RestoreBusy(
-                f"the restore of another backup, begun at {begun.at:%Y-%m-%d %H:%M} UTC, has not "
+                f"the restore of another backup, begun at {shown_time(begun.at)}, has not "
                 "ended: restore that file again, or give its restore up"
             )
 

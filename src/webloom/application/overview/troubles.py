@@ -12,6 +12,7 @@ from webloom.application.overview.distinct_names import Named, distinct_names
 from webloom.application.overview.facts import Facts, QueueState, Waiting, unserved
 from webloom.domain.errors import Exhausted
 from webloom.domain.feed import Feed
+from webloom.domain.shown import shown_time
 from webloom.domain.watch import Watch
 from webloom.parsing.target_url import shown_target
 from webloom.ports.heartbeats import Heartbeat
@@ -152,8 +153,7 @@ def _of_storage(facts: Facts) -> Iterator[Trouble]:
             Kind.BUDGET_USED_UP, "The storage is full: nothing new is stored of watched pages."
         )
     if facts.restore is not None:
-        since = f"{facts.restore.at:%Y-%m-%d %H:%M} UTC"
-        what = f"The restore of a backup, begun at {since}, "
+        what = f"The restore of a backup, begun at {shown_time(facts.restore.at)}, "
         if facts.is_restoring:
             what += "goes on: until it ends, nothing scheduled starts."
             yield Trouble(Kind.RESTORE_RUNNING, what)

@@ -61,11 +61,7 @@ def notifications_of(
     if not alerting:
         return []
     count = len(alerting) + more
-    lines = _bounded([line_of(each.url, each.sentences) for each in alerting], count)
-    changes = [
-        NotifiedChange(url=each.url, reasons=stored_reasons(each.reasons))
-        for each in alerting[:MOST_LINES]
-    ]
+    lines = [line_of(each.url, each.sentences) for each in alerting[:MOST_LINES]]
     return [
         Notification(
             # A scheduler that sees only a part of what another is collecting uses another id.
@@ -74,8 +70,8 @@ def notifications_of(
             target_url=target.url,
             run_id=_run_of(alerting[0]),
             due_at=due_at(target, now),
-            lines=lines,
-            changes=changes,
+            lines=_bounded(lines, count),
+            changes=[_notified(*each) for each in zip(alerting, lines, strict=False)],
             batch=batch,
         )
         for target in {each.url: each for each in watch.config.targets}.values()
@@ -89,6 +85,12 @@ def _run_of(change: ChangeLog) -> str:
 
 def line_of(url: str, alerts: Sequence[str]) -> str:
     return _one_line(f"{url}: {'; '.join(alerts)}")
+
+
+def _notified(change: ChangeLog, line: str) -> NotifiedChange:
+    """A line that is cut stays as it is: what it can't show is not stored for each target."""
+    reasons = change.reasons if len(line) <= LONGEST_LINE else []
+    return NotifiedChange(url=change.url[:LONGEST_LINE], reasons=stored_reasons(reasons))
 
 
 def lines_of(notification: Notification) -> list[str]:

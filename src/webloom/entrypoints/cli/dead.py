@@ -9,6 +9,7 @@ import typer
 
 from webloom.domain.errors import WebloomError
 from webloom.domain.inventory import METADATA_QUEUE
+from webloom.domain.shown import shown_time
 from webloom.entrypoints.cli.output import (
     AsJson,
     Yes,
@@ -138,7 +139,7 @@ async def _print(services: Services, queues: list[str], limit: int) -> None:
             shown.add_row(
                 plain(queue),
                 plain(letter.id),
-                f"{letter.buried_at:%Y-%m-%d %H:%M:%S}",
+                shown_time(letter.buried_at),
                 plain(shortened(letter.reason)),
                 plain(shortened(_text(letter))),
             )

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from webloom.domain.page import PageType
 from webloom.domain.price import Price
+from webloom.domain.shown import shown_price
 from webloom.entrypoints.cli.output import (
     counted,
     json_line,
@@ -111,9 +112,11 @@ def _type(reading: PageReading) -> str:
 
 
 def _price(price: Price) -> str:
-    currency = price.currency or "of an unknown currency"
-    reduced = "" if price.list is None else f", reduced from {price.list:,f}"
-    return f"{price.current:,f} {currency}{reduced} ({price.source})"
+    shown = shown_price(price.current, price.currency)
+    unit = "" if price.currency else " of an unknown currency"
+    listed = price.list
+    reduced = "" if listed is None else f", reduced from {shown_price(listed, price.currency)}"
+    return f"{shown}{unit}{reduced} ({price.source})"
 
 
 def _types(metadata: dict[str, Any]) -> Iterable[str]:
