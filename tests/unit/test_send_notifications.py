@@ -22,6 +22,7 @@ from webloom.domain.notification import Notification, NotifiedChange
 from webloom.domain.reason import PageReason, PriceReason
 from webloom.domain.storage_event import EventPrice
 from webloom.domain.watch import RunStatus
+from webloom.entrypoints.api.watch_schemas import notification_response
 from webloom.parsing.reasons import plain_reasons
 
 
@@ -115,6 +116,7 @@ async def test_reasons_are_worded_when_the_message_is_sent(
     world.clock.advance(3600)
     await world.send.send_due()
     [(_, message)] = world.notifier.sent
+    assert notification_response(stored).lines == message.lines
     assert sorted(message.lines) == [
         "https://shop.test/1: nun 15 Euro; the page changed",
         "https://shop.test/2: another program's text",

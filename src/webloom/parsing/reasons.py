@@ -36,18 +36,23 @@ def reasons_of(
 ) -> list[Reason]:
     """What can't be used is left out and noted. Then `alerts`, the sentences that came along, say
     more than the rest: if there are any, no reason is used."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        (problems if problems is not None else []).append("reasons is not a list")
-        return []
-    found = [_reason(each) for each in value[:MOST_REASONS]]
-    noted = [f"reasons[{place}] is unusable" for place, each in enumerate(found) if each is None]
-    if len(value) > MOST_REASONS:
-        noted.append(f"there are more than {MOST_REASONS} reasons")
+    found, unusable = _read(value)
     if problems is not None:
-        problems += noted
-    return [] if noted and alerts else [each for each in found if each is not None]
+        problems += unusable
+    return [] if unusable and alerts else found
+
+
+def _read(value: Any) -> tuple[list[Reason], list[str]]:
+    """With what is unusable."""
+    if value is None:
+        return [], []
+    if not isinstance(value, list):
+        return [], ["reasons is not a list"]
+    read = [_reason(each) for each in value[:MOST_REASONS]]
+    unusable = [f"reasons[{place}] is unusable" for place, each in enumerate(read) if each is None]
+    if len(value) > MOST_REASONS:
+        unusable.append(f"there are more than {MOST_REASONS} reasons")
+    return [each for each in read if each is not None], unusable
 
 
 def plain_reasons(reasons: Sequence[Reason]) -> list[PlainReason]:

@@ -94,8 +94,8 @@ def _notified(change: ChangeLog, line: str) -> NotifiedChange:
 
 
 def lines_of(notification: Notification) -> list[str]:
-    """One for each change. Those with reasons are worded now."""
-    lines = notification.lines[:MOST_LINES]
+    """Those of changes with reasons are worded now."""
+    lines = list(notification.lines)
     for place, change in enumerate(notification.changes[: len(lines)]):
         if reasons := reasons_of(change.reasons, alerts=lines[place : place + 1]):
             lines[place] = line_of(change.url, sentences(reasons))
@@ -242,7 +242,7 @@ class SendNotifications:
     async def _message(self, watch: Watch, group: list[Notification]) -> NotificationMessage:
         found = [(each, *await self._alerting_changes(each.batch)) for each in group]
         found.sort(key=lambda each: max((change.timestamp for change in each[1]), default=0))
-        lines = [line for each, _, _ in found for line in lines_of(each)]
+        lines = [line for each, _, _ in found for line in lines_of(each)[:MOST_LINES]]
         # Lines are bounded; but the store may have dropped change logs that they quote.
         count = max(len(lines), sum(len(logs) + more for _, logs, more in found))
         lines = _bounded(lines, count)

@@ -11,6 +11,7 @@ import msgspec
 
 from webloom.application.bulk import MOST_GIVEN
 from webloom.application.watch.manage_watches import MOST_TARGETS
+from webloom.application.watch.send_notifications import lines_of
 from webloom.domain.notification import Notification
 from webloom.domain.page import Selection
 from webloom.domain.schedule import Schedule
@@ -366,4 +367,5 @@ def notification_response(notification: Notification) -> NotificationResponse:
         notification,
         notice_id=notification.notification_id,
         target=shown_target(notification.target_url),
+        lines=lines_of(notification),
     )
