@@ -171,6 +171,7 @@ def watching_of(stores: Stores) -> Watching:
         pages=stores.pages,
         history=stores.page_history,
         alerts=stores.change_alerts,
+        inbox=stores.inbox,
         storage=stores.page_storage,
         watches=stores.watches,
         runs=cast(ListedWatchRuns, runs),

@@ -82,6 +82,7 @@ async def empty(database: MongoDatabase) -> None:
                 database.snapshots,
                 database.price_history,
                 database.change_logs,
+                database.went_unread,
                 database.job_runs,
                 database.watches,
                 database.watch_ledger,

@@ -1244,6 +1244,110 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Inbox
+         * @description List the changes of all watches, or of one, the latest first. Unread ones are in the order in
+         *     which they changed or came back. A page of others may be short: go on while `nextCursor` is
+         *     given.
+         */
+        get: operations["list_inbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/changes/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Inbox
+         * @description Count the changes that wait, and those that nobody has read in time.
+         */
+        get: operations["count_inbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/changes/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decide Changes
+         * @description Mark changes as done or unread, or snooze them: for everyone who uses this installation. The
+         *     same request again changes nothing.
+         */
+        post: operations["decide_changes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/changes/muted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Muted Pages
+         * @description List the pages that are muted.
+         */
+        get: operations["list_muted_pages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/changes/mute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mute Page
+         * @description Mute a page, or with `isMuted` false unmute it. Changes of a muted page that are found from
+         *     now on have the state `muted`; those that are there stay as they are.
+         */
+        post: operations["mute_page"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/queues": {
         parameters: {
             query?: never;
@@ -1985,6 +2089,33 @@ export interface components {
             nextCursor: string | null;
             at: string;
         };
+        /**
+         * DecideBody
+         * @description What becomes of the entries with these ids.
+         */
+        DecideBody: {
+            /**
+             * @example [
+             *       "page-0f9d5a526c0a5d0e9a866f2f3f1d6f0b"
+             *     ]
+             */
+            ids: string[];
+            /**
+             * @example done
+             * @enum {unknown}
+             */
+            state: "done" | "snoozed" | "unread";
+            /** @default null */
+            until?: string | null;
+        };
+        /**
+         * Decided
+         * @description What came of it.
+         */
+        Decided: {
+            found: number;
+            notFound: string[];
+        };
         /** Dependency */
         Dependency: {
             name: string;
@@ -2041,6 +2172,42 @@ export interface components {
             targets?: components["schemas"]["TargetBody"][];
             acceptsEvents?: boolean;
             tags?: string[];
+        };
+        /**
+         * EntriesPage
+         * @description Entries of the inbox, the latest first.
+         */
+        EntriesPage: {
+            data: components["schemas"]["EntryResponse"][];
+            nextCursor: string | null;
+            total: number;
+            totalIsExact: boolean;
+        };
+        /**
+         * EntryKind
+         * @enum {unknown}
+         */
+        EntryKind: "page";
+        /**
+         * EntryResponse
+         * @description A change in the inbox.
+         */
+        EntryResponse: {
+            jobId: string;
+            url: string;
+            changes: Record<string, never>;
+            version: components["schemas"]["BothVersions"];
+            timestamp: number;
+            runId: string | null;
+            reasons: (components["schemas"]["PriceReason"] | components["schemas"]["AvailabilityReason"] | components["schemas"]["TextReason"] | components["schemas"]["PageReason"])[];
+            alerts: string[];
+            id: string;
+            kind: components["schemas"]["EntryKind"];
+            name: string;
+            host: string | null;
+            state: components["schemas"]["InboxState"];
+            snoozedUntil: string | null;
+            isMuted: boolean;
         };
         /**
          * EntryState
@@ -2319,6 +2486,22 @@ export interface components {
             detail: string;
         };
         /**
+         * InboxCounts
+         * @description How many entries wait.
+         */
+        InboxCounts: {
+            unread: number;
+            unreadIsExact: boolean;
+            snoozed: number;
+            snoozedIsExact: boolean;
+            wentUnread: number;
+        };
+        /**
+         * InboxState
+         * @enum {string}
+         */
+        InboxState: "unread" | "snoozed" | "done" | "muted";
+        /**
          * JobResponse
          * @description A posting as it is kept.
          */
@@ -2501,6 +2684,37 @@ export interface components {
             failed: number;
         };
         /**
+         * MuteBody
+         * @description A page whose changes don't wait in the inbox, or wait again.
+         */
+        MuteBody: {
+            jobId: string;
+            /**
+             * Format: http-url
+             * @example https://example.com/
+             */
+            url: string;
+            /** @default true */
+            isMuted?: boolean;
+        };
+        /**
+         * MutedPageResponse
+         * @description A page whose changes don't wait in the inbox.
+         */
+        MutedPageResponse: {
+            jobId: string;
+            url: string;
+            mutedAt: string;
+        };
+        /**
+         * MutedPages
+         * @description Muted pages, the latest muted first.
+         */
+        MutedPages: {
+            data: components["schemas"]["MutedPageResponse"][];
+            nextCursor: string | null;
+        };
+        /**
          * NoteCount
          * @description Something of a backup that is not carried over, and how many entries have it.
          */
@@ -2645,6 +2859,15 @@ export interface components {
             title?: components["schemas"]["TitleChange"] | null;
             /** @default null */
             text?: components["schemas"]["TextDiff"] | null;
+        };
+        /**
+         * PageMuting
+         * @description Whether the changes of a page wait in the inbox.
+         */
+        PageMuting: {
+            jobId: string;
+            url: string;
+            isMuted: boolean;
         };
         /**
          * PageReason
@@ -8949,6 +9172,405 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_inbox: {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+                /** @description Only those in this state */
+                state?: components["schemas"]["InboxState"] | string;
+                jobId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries of the inbox, the latest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EntriesPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_inbox: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many entries wait. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboxCounts"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    decide_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ids": [
+                 *         "page-0f9d5a526c0a5d0e9a866f2f3f1d6f0b"
+                 *       ],
+                 *       "state": "done"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DecideBody"];
+            };
+        };
+        responses: {
+            /** @description What came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decided"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_muted_pages: {
+        parameters: {
+            query?: {
+                /** @description Items on a page */
+                limit?: number;
+                /** @description `nextCursor` of the page before, unchanged */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Muted pages, the latest muted first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MutedPages"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Header Fields Too Large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    mute_page: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MuteBody"];
+            };
+        };
+        responses: {
+            /** @description Whether the changes of a page wait in the inbox. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageMuting"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

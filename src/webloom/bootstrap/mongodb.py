@@ -74,6 +74,7 @@ def mongodb_stores(database: MongoDatabase, *, retention: Retention, budget: int
         page_history=pages.history,
         page_storage=pages.storage,
         change_alerts=pages.alerts,
+        inbox=pages.inbox,
         watches=MongoWatches(database, retention=retention),
         watch_runs=watch_runs,
         watch_run_listing=watch_runs,

@@ -18,6 +18,8 @@ from webloom.application.imports.import_outlines import ImportOutlines
 from webloom.application.imports.manage_feeds import ManageFeeds
 from webloom.application.imports.start_import import StartImport
 from webloom.application.imports.store_batch import StoreBatch
+from webloom.application.inbox.decide_entries import DecideEntries
+from webloom.application.inbox.mute_page import MutePage
 from webloom.application.inventory.bulk_records import BulkRecords
 from webloom.application.inventory.check_url import check_address, check_url
 from webloom.application.inventory.fetch_url import FetchUrl
@@ -192,6 +194,14 @@ class Services(Stores):
                 watches=self.watches, seconds=None if waits else STORE_SECONDS
             ),
         )
+
+    @property
+    def decide_entries(self) -> DecideEntries:
+        return DecideEntries(inbox=self.inbox, clock=self.clock)
+
+    @property
+    def mute_page(self) -> MutePage:
+        return MutePage(inbox=self.inbox, clock=self.clock)
 
     @property
     def prune_pages(self) -> Callable[..., Awaitable[int]]:

@@ -39,6 +39,7 @@ def sqlite_stores(
         page_history=pages.history,
         page_storage=pages.storage,
         change_alerts=pages.alerts,
+        inbox=pages.inbox,
         watches=SqliteWatches(file, retention=retention),
         watch_runs=watch_runs,
         watch_run_listing=watch_runs,

@@ -8,6 +8,7 @@ from webloom.ports.connection import Connected
 from webloom.ports.dump import WholeStore
 from webloom.ports.heartbeats import Heartbeats
 from webloom.ports.imports import Imports
+from webloom.ports.inbox import Inbox
 from webloom.ports.inventory_store import InventoryStore
 from webloom.ports.list_upkeep import ListUpkeep
 from webloom.ports.locks import Locks
@@ -36,6 +37,7 @@ class Stores:
     page_history: PageHistory
     page_storage: PageStorage
     change_alerts: ChangeAlerts
+    inbox: Inbox
     watches: Watches
     watch_runs: WatchRuns
     watch_run_listing: WatchRunListing

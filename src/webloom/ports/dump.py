@@ -19,6 +19,7 @@ import msgspec
 
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
+from webloom.domain.inbox import Muting, Triage
 from webloom.domain.inventory import Metadata, Processing, Status
 from webloom.domain.notification import Notification
 from webloom.domain.page_check import Validators
@@ -83,6 +84,7 @@ class WholePage(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     validated_at: int | None
     validators: Validators
+    muting: Muting | None = None  # None: nobody has muted it
 
 
 class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +124,7 @@ class WholeLog(msgspec.Struct, frozen=True, kw_only=True):
     is_pending: bool = msgspec.field(default=False, name="untold")  # its alerts
     reasons: list[PlainReason] = msgspec.field(default_factory=list)
     is_keyed: bool = False  # `key` of ChangeLog is that of its version
+    triage: Triage | None = None  # None: it is not in the inbox
 
 
 # In the order in which they are read and written. Where a store has no snapshots, this order keeps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from webloom.domain.inbox import arrived
 from webloom.domain.price_history import PriceRecord
 from webloom.domain.storage_event import StorageEvent
 from webloom.parsing.reasons import reasons_of, stored_reasons
@@ -42,8 +43,10 @@ def price_record(item: WholePrice, version: int | None) -> PriceRecord:
     )
 
 
-def log_of(event: StorageEvent, key: str, expires_at: datetime) -> WholeLog:
-    """Without its number, which the store decides."""
+def log_of(
+    event: StorageEvent, key: str, expires_at: datetime, *, is_muted: bool = False
+) -> WholeLog:
+    """Without its number, which the store decides. `is_muted`: its page is."""
     return WholeLog(
         key=key,
         watch_id=event.watch_id,
@@ -57,6 +60,7 @@ def log_of(event: StorageEvent, key: str, expires_at: datetime) -> WholeLog:
         expires_at=expires_at,
         is_pending=bool(event.alerts),
         is_keyed=True,
+        triage=arrived(event.ts, is_muted=is_muted),
     )
 
 

@@ -18,6 +18,7 @@ from msgspec import structs
 
 from webloom.domain.feed import Feed
 from webloom.domain.import_run import ImportRun
+from webloom.domain.inbox import Muting, latest_muting, latest_triage
 from webloom.domain.inventory import Record, Status
 from webloom.domain.notification import Notification
 from webloom.domain.page_check import OUTCOMES
@@ -130,7 +131,10 @@ def whole_run(state: RunState) -> WholeRun:
 
 
 def whole_page(
-    page: StoredPage, places: Mapping[str, Place], validated_at: int | None
+    page: StoredPage,
+    places: Mapping[str, Place],
+    validated_at: int | None,
+    muting: Muting | None,
 ) -> WholePage:
     """`places` are those of the events that brought its parts."""
 
@@ -157,6 +161,7 @@ def whole_page(
         error=without_nul(page.last_error),
         validated_at=validated_at,
         validators=page.validators,
+        muting=muting,
     )
 
 
@@ -277,6 +282,7 @@ def _page(here: WholePage, new: WholePage) -> WholePage:
         error=checked.error,
         validated_at=validated.validated_at,
         validators=validated.validators,
+        muting=latest_muting(here.muting, new.muting),
     )
 
 
@@ -294,12 +300,13 @@ _later_validation: Callable[[WholePage, WholePage], WholePage] = _by_time(
 
 def _log(here: WholeLog, new: WholeLog) -> WholeLog:
     """As for events (`earliest`), the earliest describes the change, and among equals the one that
-    was stored first. What was announced stays so."""
+    was stored first. What was announced stays so; the latest decision about it counts."""
     return structs.replace(
         new if new.place < here.place else here,
         number=new.number,
         batch=here.batch or new.batch,
         is_pending=here.is_pending and new.is_pending,
+        triage=latest_triage(here.triage, new.triage),
     )
 
 

@@ -51,6 +51,7 @@ from webloom.domain.watch import RunStatus as WatchRunStatus
 from webloom.domain.watch_run import NextRun
 from webloom.ports.broker import Broker, Delivery
 from webloom.ports.import_runs import Claim
+from webloom.ports.inbox import InboxFilter
 from webloom.ports.postings import PostingFilter
 
 LATER = datetime(2026, 6, 1, tzinfo=UTC)
@@ -84,6 +85,7 @@ async def test_stores_of_earlier_versions_are_opened_and_their_runs_end_once(
     """One test: to load a database takes longer than all that is done with it."""
     name, stores = opened
     assert missing(seen(commit, name), await view(stores)) == []
+    assert await stores.inbox.entries(InboxFilter(), now=LATER, limit=9) == ([], None)
     for watch in (await stores.watches.watches(limit=200))[0]:
         found, _ = await stores.watches.watches(ListFilter(text=watch.config.name), limit=200)
         assert watch in found

@@ -24,6 +24,7 @@ from webloom.deltas import compressed, restored
 from webloom.domain.reason_words import sentences
 from webloom.parsing.storage_event import canonical
 from webloom.ports.dump import WholeLog, WholeVersion
+from webloom.ports.inbox import InboxFilter
 from webloom.ports.page_history import ChangeFilter
 
 
@@ -170,6 +171,30 @@ async def test_a_notification_that_it_adds_has_lines_only(tmp_path: Path, stores
     assert by_id["notice old"] == replace(
         by_id["notice new"], notification_id="notice old", changes=[]
     )
+
+
+# The inbox
+
+
+async def test_a_change_that_it_stores_is_not_in_the_inbox_and_one_that_it_corrects_stays(
+    tmp_path: Path, clock: FakeClock, stores: Stores
+) -> None:
+    """It writes the columns that it knows."""
+    await stores.pages.store_event(event("text 1", ts=TS + 1, is_change=True))
+    await stores.pages.store_event(event("text 2", ts=TS + 2, is_change=True))
+    columns = "snapshot, page, job_id, ts, rank, run_id, body, expire_at, batch, untold, is_keyed"
+    [(one, *values), (two, *_)] = rows(tmp_path, f"SELECT {columns} FROM change_logs")
+    rows(tmp_path, "DELETE FROM change_logs WHERE snapshot = ?", one)
+    for snapshot in (one, two):
+        rows(
+            tmp_path,
+            f"INSERT INTO change_logs ({columns}) VALUES ({', '.join('?' * 11)}) "
+            "ON CONFLICT (snapshot) DO UPDATE SET ts = excluded.ts, rank = excluded.rank",
+            *(snapshot, *values),
+        )
+    entries, _ = await stores.inbox.entries(InboxFilter(), now=clock.now(), limit=9)
+    assert [each.change.changes["to"] for each in entries] == ["text 2"]
+    assert [each.change.timestamp for each in entries] == [TS + 1]
 
 
 # What lists are searched by

@@ -117,6 +117,7 @@ class MongoDatabase:
         self.snapshots: Collection = chosen[names.snapshots]
         self.price_history: Collection = chosen[names.price_history]
         self.change_logs: Collection = chosen[names.change_logs]
+        self.went_unread: Collection = chosen[f"{names.change_logs}_unread"]
         self.job_runs: Collection = chosen[names.job_runs]
         self.watches: Collection = chosen[names.watches]
         self.watch_ledger: Collection = chosen[names.watch_ledger]

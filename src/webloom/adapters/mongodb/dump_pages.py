@@ -17,6 +17,8 @@ from webloom.adapters.mongodb.page_codec import (
     Parts,
     checked_part,
     log_document,
+    muting_of,
+    muting_part,
     page_of,
     page_update,
     parts_of,
@@ -86,7 +88,7 @@ class _Pages(_PageKind):
         }
         validated = texts.get("validators")
         validated_at = None if validated is None else placed(validated).ts
-        return whole_page(page_of(document), places, validated_at)
+        return whole_page(page_of(document), places, validated_at, muting_of(document))
 
     async def put(self, items: Sequence[WholePage]) -> list[Any]:
         """As an event does it: of each part the latest counts."""
@@ -105,6 +107,8 @@ def _parts(page: WholePage) -> Parts:
     if page.validated_at is not None:
         place = place_at(page.validated_at, 0, *page.validators.order)
         parts["validators"] = place, validator_fields(page.validators)
+    if page.muting is not None:
+        parts["muting"] = muting_part(page.muting)
     return parts
 
 

@@ -143,6 +143,10 @@ CHANGES_UNTOLD = [
     ("runId", ASCENDING),
     ("batch", ASCENDING),
 ]
+CHANGES_WAITING = [("inbox", ASCENDING), ("inboxAt", DESCENDING), ("_id", DESCENDING)]
+CHANGES_WAITING_OF_WATCH = [("jobId", ASCENDING), *CHANGES_WAITING]
+WAITS = {"inboxAt": {"$type": "long"}}
+PAGES_MUTED = [("mutedAt", DESCENDING), ("_id", DESCENDING)]
 WATCHES_COUNTED = [("enabled", ASCENDING), ("activeRunId", ASCENDING), ("failures", ASCENDING)]
 RUNS_LATEST_FIRST = [("startedAt", DESCENDING), ("made", DESCENDING)]
 RUNS_OF_WATCH = [("jobId", ASCENDING), *RUNS_LATEST_FIRST]
@@ -166,6 +170,7 @@ def of_pages(*, is_sharded: bool) -> list[IndexModel]:
         IndexModel([("jobId", ASCENDING), ("url", ASCENDING)], unique=not is_sharded),
         IndexModel(PAGES_LATEST_FIRST),
         IndexModel(PAGES_OF_WATCH),
+        IndexModel(PAGES_MUTED, partialFilterExpression={"muted": True}),
     ]
 
 
@@ -180,6 +185,8 @@ def of_change_logs(*, is_sharded: bool) -> list[IndexModel]:
         IndexModel(CHANGES_OF_RUN, partialFilterExpression={"runId": {"$type": "string"}}),
         IndexModel(CHANGES_OF_BATCH, partialFilterExpression={"batch": {"$type": "string"}}),
         IndexModel(CHANGES_UNTOLD, partialFilterExpression={"untold": True}),
+        IndexModel(CHANGES_WAITING, partialFilterExpression=WAITS),
+        IndexModel(CHANGES_WAITING_OF_WATCH, partialFilterExpression=WAITS),
         _EXPIRING,
     ]
 

@@ -3,14 +3,14 @@
     pages          {_id, jobId, url, title, text, metadata, images, links, classification, price,
                     currency, listPrice, changePercent, availability, version, snapshotHash,
                     lastUpdated, lastChecked, lastOutcome, lastError, validators,
-                    contentKey, order, places: {content, price, ...}, exact}
+                    contentKey, order, places: {content, price, ...}, exact, muted, mutedAt}
     snapshots      {_id, jobId, url, snapshotHash, parsed, version, createdAt, expireAt,
                     page, place, claimed, previous: {key, number}, base, bare, moved}
     price_history  {_id, jobId, url, price, currency, changePercent, timestamp, version, expireAt,
                     page, place, rank, versionKey, claimed}
     change_logs    {_id, jobId, url, changes, version: {previous, current}, timestamp, runId,
                     alerts, reasons, reasonsPlace, untold, batch, joining, expireAt, page, place,
-                    numbered, keyed, exact}
+                    numbered, keyed, exact, inbox, inboxAt, inboxDecidedAt}
 
 A place is a text that sorts as the events do. Each part of a page has the place of the event that
 it came with. `parsed` is compressed, alone or as a delta against `base`. A version that is `bare`
@@ -39,6 +39,7 @@ from webloom.deltas import compressed, restored
 from webloom.domain import page_parts
 from webloom.domain.change_log import LoggedChange
 from webloom.domain.errors import EventRefused
+from webloom.domain.inbox import InboxState, Muting, Triage
 from webloom.domain.page_check import OUTCOMES, Checked, Validators, check_of
 from webloom.domain.reason import PlainReason
 from webloom.domain.storage_event import (
@@ -240,6 +241,19 @@ _PART_FIELDS: dict[str, Callable[[Any], Document]] = {
 }
 
 
+def muting_part(muting: Muting) -> tuple[str, Document]:
+    """`mutedAt`: when either was decided."""
+    fields: Document = {"muted": muting.is_muted, "mutedAt": Int64(muting.decided_at)}
+    return place_at(muting.decided_at), fields
+
+
+def muting_of(document: Document) -> Muting | None:
+    decided_at = document.get("mutedAt")
+    if decided_at is None:
+        return None
+    return Muting(is_muted=document["muted"], decided_at=int(decided_at))
+
+
 def page_update(watch_id: str, url: str, parts: Parts, ts: int | None) -> list[Document]:
     """Each part where it is newer than what is there; `ts` is that of an event."""
 
@@ -344,7 +358,26 @@ def log_document(item: WholeLog) -> Document:
             "expireAt": item.expires_at,
         }
     )
+    if item.triage is not None:
+        document |= triage_fields(item.triage)
     return document if item.batch is None else document | {"batch": item.batch}
+
+
+def triage_fields(triage: Triage) -> Document:
+    times = {"inboxAt": triage.at, "inboxDecidedAt": triage.decided_at}
+    numbers = {name: None if time is None else Int64(time) for name, time in times.items()}
+    return {"inbox": triage.state.value} | numbers
+
+
+def triage_of(document: Document) -> Triage | None:
+    if document.get("inbox") is None:
+        return None
+    at, decided_at = document.get("inboxAt"), document.get("inboxDecidedAt")
+    return Triage(
+        state=InboxState(document["inbox"]),
+        at=None if at is None else int(at),
+        decided_at=None if decided_at is None else int(decided_at),
+    )
 
 
 def whole_log(document: Document) -> WholeLog:
@@ -365,6 +398,7 @@ def whole_log(document: Document) -> WholeLog:
         batch=document.get("batch"),
         is_pending=document.get("untold", False),
         is_keyed=document.get("keyed", False),
+        triage=triage_of(document),
     )
 
 

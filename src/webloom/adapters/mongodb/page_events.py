@@ -35,6 +35,7 @@ from webloom.adapters.mongodb.page_codec import (
     parts_of,
     price_document,
     superseding,
+    triage_fields,
     version_document,
 )
 from webloom.adapters.mongodb.page_contents import (
@@ -51,6 +52,7 @@ from webloom.adapters.mongodb.page_writes import Inserted, PageUpdate, PageWrite
 from webloom.adapters.mongodb.primitives import MongoDocuments
 from webloom.adapters.mongodb.watch_ledger import WatchLedger
 from webloom.domain.change_log import LoggedChange, earliest
+from webloom.domain.inbox import arrived
 from webloom.domain.retention import Retention
 from webloom.domain.storage_event import StorageEvent, next_number, page_key, with_first_time
 from webloom.ports.pages import Stored
@@ -139,6 +141,8 @@ class EventWriter:
         head, newest = await asyncio.gather(
             self._writes.heads.ask(made.page), self._writes.newest.ask(made.page)
         )
+        if made.log is not None and head is not None and head.get("muted"):
+            made.log.update(triage_fields(arrived(made.event.ts, is_muted=True)))
         before = newest[-1] if newest else None
         is_newest = made.version is not None and (
             before is None or before["place"] < made.version["place"]

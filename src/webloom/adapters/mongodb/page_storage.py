@@ -16,7 +16,8 @@ from pymongo.errors import OperationFailure
 
 from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document
-from webloom.adapters.mongodb.indexes import Collection
+from webloom.adapters.mongodb.inbox import UnreadCounter
+from webloom.adapters.mongodb.indexes import WAITS, Collection
 from webloom.adapters.mongodb.page_contents import emptying
 from webloom.domain.errors import StorageFull
 from webloom.domain.retention import (
@@ -30,7 +31,8 @@ from webloom.domain.retention import (
 from webloom.ports.page_storage import Usage
 
 MEASURED_SECONDS = 5.0
-AHEAD = timedelta(hours=1)  # versions are emptied, before the database would remove them whole
+AHEAD = timedelta(hours=1)  # versions are emptied, and change logs that wait are counted, before
+# the database would remove them
 _AT_ONCE = 500  # items removed by one command
 _NOT_FOUND = 26
 
@@ -46,6 +48,7 @@ class MongoPageStorage:
         self._measured_at: float | None = None
         self._is_full = False
         self._measuring = asyncio.Lock()
+        self._unread = UnreadCounter(database)
         self._prunable: dict[Prunable, tuple[Collection, Document]] = {
             Prunable.CONTENTS: (database.snapshots, {"bare": None}),
             Prunable.CHANGE_LOGS: (database.change_logs, {"untold": {"$ne": True}}),
@@ -71,7 +74,10 @@ class MongoPageStorage:
             return 0
         async with self._measuring:
             removed = await self._measure()
-            return removed if self._db.room.full else removed + await self._empty_expired()
+            if self._db.room.full:
+                return removed
+            await self._unread.count_expiring(AHEAD)
+            return removed + await self._empty_expired()
 
     def _is_fresh(self) -> bool:
         return (
@@ -119,7 +125,7 @@ class MongoPageStorage:
         is_emptied = prunable is Prunable.CONTENTS and self._db.room.full is None
         superseded = chosen | {"expireAt": {"$exists": True}}
         without = self._without_log if prunable is Prunable.EMPTIED_VERSIONS else []
-        removed = 0
+        removed = waiting = 0
         while self._size > goal:
             keys = []
             for each in await self._oldest(collection, superseded, *without):
@@ -134,8 +140,19 @@ class MongoPageStorage:
                 removed += await self._empty(superseded, keys)
             else:
                 oldest = superseded | {"_id": {"$in": keys}}
+                waiting += await self._waiting(collection, oldest)
                 removed += (await collection.delete_many(oldest)).deleted_count
+        if waiting and self._db.room.full is None:  # else nothing can be written
+            await self._unread.add_pruned(waiting)
         return removed
+
+    async def _waiting(self, collection: Collection, chosen: Document) -> int:
+        """How many of these change logs wait, and are not counted already."""
+        if collection is not self._db.change_logs:
+            return 0
+        until = await self._unread.counted_until()
+        later = {} if until is None else {"expireAt": {"$gt": until}}
+        return await collection.count_documents(chosen | WAITS | later)
 
     async def _oldest(
         self, collection: Collection, chosen: Document, *further: Document

@@ -21,7 +21,7 @@ from webloom.domain.errors import WebloomError
 ROW = dict.fromkeys(
     ("page", "place", "claimed", "version", "previous", "base", "bare", "moved", "expireAt"), True
 )
-HEAD = dict.fromkeys(("places", "version", "contentKey", "lastUpdated"), True)
+HEAD = dict.fromkeys(("places", "version", "contentKey", "lastUpdated", "muted"), True)
 MOST_TRIES = 5  # of making a document that others make at the same time
 
 Operation = UpdateOne | UpdateMany

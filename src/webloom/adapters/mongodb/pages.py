@@ -5,6 +5,7 @@ from collections.abc import Callable
 from webloom.adapters.mongodb.change_alerts import MongoChangeAlerts
 from webloom.adapters.mongodb.database import MongoDatabase
 from webloom.adapters.mongodb.documents import Document, plain
+from webloom.adapters.mongodb.inbox import MongoInbox
 from webloom.adapters.mongodb.index_scan import (
     ScanPlan,
     behind,
@@ -142,5 +143,6 @@ def mongodb_pages(database: MongoDatabase, *, retention: Retention, budget: int)
         pages=MongoPages(database, storage, retention=retention),
         history=MongoPageHistory(database),
         alerts=MongoChangeAlerts(database),
+        inbox=MongoInbox(database),
         storage=storage,
     )

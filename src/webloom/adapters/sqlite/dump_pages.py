@@ -47,7 +47,7 @@ class Expiry(NamedTuple):
 def page_tables(expiry: Callable[[], Expiry]) -> dict[str, Table]:
     return {
         "pages": Table(
-            columns=f"{page_codec.COLUMNS}, validated_at",
+            columns=f"{page_codec.COLUMNS}, validated_at, is_muted, muting_at",
             source=page_codec.SOURCE,
             order="pages.id",
             find_by="pages.key",
@@ -97,8 +97,13 @@ def _page(row: Row) -> WholePage:
         for name, text in texts.items()
         if text is not None
     }
-    validated_at = None if row[-1] == NEVER else row[-1]
-    return whole_page(page_codec.page_of(row, None), places, validated_at)
+    *_, validated_at, is_muted, muting_at = row
+    return whole_page(
+        page_codec.page_of(row[:-3], None),
+        places,
+        None if validated_at == NEVER else validated_at,
+        page_codec.muting_of(is_muted, muting_at),
+    )
 
 
 def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) -> None:
@@ -108,6 +113,9 @@ def _put_pages(connection: sqlite3.Connection, items: list[WholePage], _: None) 
         for event in part_events(item).values():
             page_codec.note_parts(connection, page, event)
         _note_update(connection, page, item.last_updated)
+        if item.muting is not None:
+            key = page_codec.key_of(item.watch_id, item.url)
+            page_codec.note_muting(connection, key, item.muting)
         if item.checked_at is not None or item.validated_at is not None:
             row = columns_of(item.validators) | {
                 "page": page,

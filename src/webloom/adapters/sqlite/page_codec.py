@@ -12,6 +12,7 @@ from webloom.adapters.sqlite.batches import plain, update
 from webloom.adapters.sqlite.index_scan import consistent_read
 from webloom.adapters.sqlite.page_contents import bodies_of, content
 from webloom.adapters.sqlite.values import encoded, instant
+from webloom.domain.inbox import Muting
 from webloom.domain.page_check import OUTCOMES, Checked, Validators
 from webloom.domain.page_parts import PARTS, latest, parts_of
 from webloom.domain.storage_event import EventPrice, Place, StorageEvent, page_key
@@ -178,6 +179,26 @@ def forget_validators(connection: sqlite3.Connection, watch_id: str, wall: int) 
         WHERE page IN (SELECT id FROM pages WHERE job_id = ?)
         """,
         (wall, plain(watch_id)),
+    )
+
+
+def is_muted(connection: sqlite3.Connection, page: int) -> bool:
+    found = connection.execute("SELECT 1 FROM pages WHERE id = ? AND is_muted = 1", (page,))
+    return found.fetchone() is not None
+
+
+def muting_of(is_muted: int, muting_at: int | None) -> Muting | None:
+    return None if muting_at is None else Muting(is_muted=bool(is_muted), decided_at=muting_at)
+
+
+def note_muting(connection: sqlite3.Connection, key: bytes, muting: Muting) -> None:
+    """The latest counts."""
+    connection.execute(
+        """
+        UPDATE pages SET is_muted = ?, muting_at = ?
+        WHERE key = ? AND ifnull(muting_at < ?, true)
+        """,
+        (muting.is_muted, muting.decided_at, key, muting.decided_at),
     )
 
 

@@ -219,19 +219,28 @@ class EventWriter:
 
     def _log_change(self, slot: Slot, event: StorageEvent, log: bytes) -> bool:
         row = self._connection.execute(
-            "SELECT rank, ts, body, untold, is_keyed, batch FROM change_logs WHERE snapshot = ?",
+            "SELECT rank, ts, body, untold, is_keyed, batch, inbox, inbox_at, inbox_decided_at "
+            "FROM change_logs WHERE snapshot = ?",
             (slot.id,),
         ).fetchone()
         change = LoggedChange(event.rank, event.ts, log, bool(event.alerts))
         if row is not None:
-            known = LoggedChange(*row)
+            *values, state, at, decided_at = row
+            known = LoggedChange(*values)
+            known = known._replace(triage=page_logs.triage_of(state, at, decided_at))
             change = earliest(known, change)
             if change is known:
                 return False
-        item = log_of(event, slot.key.hex(), instant(self._expiry(self._retention.change_logs)))
+        expires_at = instant(self._expiry(self._retention.change_logs))
+        is_muted = page_codec.is_muted(self._connection, slot.page)
+        item = log_of(event, slot.key.hex(), expires_at, is_muted=is_muted)
         if row is not None:
             item = replace(
-                item, is_pending=change.is_pending, is_keyed=change.is_keyed, batch=change.batch
+                item,
+                is_pending=change.is_pending,
+                is_keyed=change.is_keyed,
+                batch=change.batch,
+                triage=change.triage,
             )
         page_logs.put(self._connection, slot, item, log, event.rank)
         return True

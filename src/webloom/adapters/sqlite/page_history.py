@@ -14,7 +14,6 @@ from webloom.adapters.sqlite.page_codec import number_of
 from webloom.adapters.sqlite.page_contents import bodies_of
 from webloom.adapters.sqlite.page_versions import by_number
 from webloom.adapters.sqlite.values import instant
-from webloom.domain.storage_event import previous_number
 from webloom.ports.dump import WholePrice
 from webloom.ports.page_history import ChangeFilter, ChangeLog, Version
 from webloom.stores.cursors import values_of
@@ -122,14 +121,6 @@ class SqlitePageHistory(StoredPageHistory):
 
 
 def _change_log(connection: sqlite3.Connection, snapshot: int) -> ChangeLog:
-    *row, before = connection.execute(
-        f"""
-        SELECT {page_logs.COLUMNS},
-               (SELECT max(others.number) FROM snapshots AS others
-                WHERE others.page = pages.id AND others.number < snapshots.number)
-        FROM {page_logs.SOURCE} WHERE snapshot = ?
-        """,
-        (snapshot,),
-    ).fetchone()
-    item = page_logs.log_of(row)
-    return change_log(item, previous_number(item.number, before or 0))
+    found = page_logs.find(connection, snapshot)
+    assert found is not None  # noqa: S101 - it was found in this transaction
+    return change_log(*found)

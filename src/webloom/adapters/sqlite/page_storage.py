@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from webloom.adapters.sqlite.batches import for_each
 from webloom.adapters.sqlite.database import Database, Operation
+from webloom.adapters.sqlite.inbox import note_unread
 from webloom.domain.retention import (
     Prunable,
     PruneGoal,
@@ -111,12 +112,12 @@ def expire(connection: sqlite3.Connection, wall: int, retention: Retention) -> S
     """Remove a slice of what has expired."""
     items, rows = _expire_versions(connection, wall, retention)
     for table, key in (("change_logs", "snapshot"), ("price_history", "key"), ("notices", "id")):
-        removed = connection.execute(
-            f"DELETE FROM {table} WHERE {key} IN "
-            f"(SELECT {key} FROM {table} WHERE expire_at <= ? ORDER BY expire_at LIMIT ?)",
+        keys = connection.execute(
+            f"SELECT {key} FROM {table} WHERE expire_at <= ? ORDER BY expire_at LIMIT ?",
             (wall, SLICE),
-        ).rowcount
-        items, rows = items + removed, rows + removed
+        ).fetchall()
+        _remove(connection, table, key, [each for (each,) in keys], wall)
+        items, rows = items + len(keys), rows + len(keys)
     removed, ledger = _expire_runs(connection, wall)
     return Slice(items + removed, rows + removed + ledger == 0)
 
@@ -144,6 +145,14 @@ def _expire_versions(
         )
         connection.execute("DELETE FROM snapshots WHERE id = ? AND expire_at <= ?", (slot, wall))
     return len(contents), len(rows)
+
+
+def _remove(
+    connection: sqlite3.Connection, table: str, key: str, keys: list[Any], wall: int
+) -> None:
+    if table == "change_logs":
+        note_unread(connection, keys, wall)
+    connection.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(each,) for each in keys])
 
 
 def expiry(wall: int, days: float) -> int:
@@ -222,9 +231,7 @@ def prune(connection: sqlite3.Connection, goal: PruneGoal, wall: int, retention:
         if keys and prunable is Prunable.CONTENTS:
             _drop_contents(connection, keys, wall, retention)
         elif keys:
-            connection.executemany(
-                f"DELETE FROM {rows.table} WHERE {rows.key} = ?", [(key,) for key in keys]
-            )
+            _remove(connection, rows.table, rows.key, keys, wall)
         if keys:
             return len(keys)
     return 0

@@ -7,6 +7,7 @@ from typing import Any
 from webloom.adapters.sqlite.batches import for_each, plain
 from webloom.adapters.sqlite.change_alerts import SqliteChangeAlerts
 from webloom.adapters.sqlite.database import Database, Operation
+from webloom.adapters.sqlite.inbox import SqliteInbox
 from webloom.adapters.sqlite.index_scan import (
     conditions,
     consistent_read,
@@ -191,5 +192,6 @@ def sqlite_pages(database: Database, *, retention: Retention, budget: int) -> Pa
         pages=SqlitePages(database, retention=retention, budget=budget),
         history=SqlitePageHistory(database),
         alerts=SqliteChangeAlerts(database),
+        inbox=SqliteInbox(database),
         storage=SqlitePageStorage(database, retention=retention, budget=budget),
     )

@@ -17,7 +17,14 @@ import sqlite3
 
 from webloom.adapters.sqlite import list_schema as lists
 from webloom.adapters.sqlite.connecting import is_full
-from webloom.adapters.sqlite.watch_schema import ALERTS, KEYED, METRICS, WATCHES
+from webloom.adapters.sqlite.watch_schema import (
+    ALERTS,
+    KEYED,
+    METRICS,
+    MUTING,
+    TRIAGE,
+    WATCHES,
+)
 from webloom.ports.clock import Clock
 
 APPLICATION_ID = 0x57EB1003
@@ -285,6 +292,8 @@ ENDING = "ALTER TABLE import_runs ADD COLUMN ending TEXT;"
 NOTIFIED = "ALTER TABLE notices ADD COLUMN changes TEXT NOT NULL DEFAULT '[]';"
 ADDED = {
     ("change_logs", "is_keyed"): KEYED,
+    ("change_logs", "inbox"): TRIAGE,
+    ("pages", "is_muted"): MUTING,
     ("import_runs", "ending"): ENDING,
     ("notices", "changes"): NOTIFIED,
     **{(table, "search"): lists.columns(table) for table in lists.TABLES},

@@ -27,6 +27,7 @@ _COLLECTIONS = {
     "snapshot_bodies": "snapshots",
     "page_checks": "pages",
     "run_urls": "job_runs",
+    "went_unread": "change_logs",
 }
 
 

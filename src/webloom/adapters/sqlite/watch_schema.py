@@ -255,6 +255,25 @@ UPDATE change_logs SET is_keyed = 1 WHERE EXISTS (
 );
 """
 
+# What was decided about change logs and pages. The indexes hold what waits, and what is muted.
+TRIAGE = """
+ALTER TABLE change_logs ADD COLUMN inbox TEXT;  -- NULL: it is not in the inbox
+ALTER TABLE change_logs ADD COLUMN inbox_at INTEGER;  -- NULL: it does not wait
+ALTER TABLE change_logs ADD COLUMN inbox_decided_at INTEGER;
+CREATE INDEX change_logs_waiting ON change_logs (inbox, inbox_at) WHERE inbox_at IS NOT NULL;
+CREATE INDEX change_logs_waiting_of_job ON change_logs (job_id, inbox, inbox_at)
+    WHERE inbox_at IS NOT NULL;
+CREATE TABLE IF NOT EXISTS went_unread (
+    day INTEGER PRIMARY KEY,  -- since 1970
+    number INTEGER NOT NULL
+) STRICT;
+"""
+MUTING = """
+ALTER TABLE pages ADD COLUMN is_muted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pages ADD COLUMN muting_at INTEGER;  -- when that was decided
+CREATE INDEX pages_muted ON pages (muting_at) WHERE is_muted = 1;
+"""
+
 # What a watch has counted, and watches of other programs' jobs, which their events make.
 METRICS = """
 ALTER TABLE watches ADD COLUMN is_external INTEGER NOT NULL DEFAULT 0;

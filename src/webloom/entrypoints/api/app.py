@@ -14,6 +14,7 @@ from webloom.entrypoints.api import (
     feeds,
     health,
     imports,
+    inbox,
     jobs,
     metadata,
     metrics,
@@ -42,8 +43,8 @@ ROUTERS = (  # the hot ones first; previews before what looks like an id
     metadata.hot_routes, metadata.routes, previews.feed_routes, previews.watch_routes,
     recognise.routes,
     feeds.routes, imports.routes, jobs.routes, watch_imports.routes, watches.routes,
-    watch_runs.routes, watch_pages.routes, queues.routes, worker_logs.routes, backup.routes,
-    system.routes,
+    watch_runs.routes, watch_pages.routes, inbox.routes, queues.routes, worker_logs.routes,
+    backup.routes, system.routes,
     health.routes, metrics.routes,
 )  # fmt: skip
 

@@ -7,11 +7,12 @@ sentence what is wrong. A `format` names what no pattern can express: docs/api.m
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from webloom.application.bulk import MOST_GIVEN
+from webloom.application.inbox.decide_entries import MOST_DECIDED
 from webloom.application.watch import manage_watches
 from webloom.domain.names import LONGEST_NAME
 from webloom.domain.schedule import LONGEST_CRON, LONGEST_MINUTES, SHORTEST_MINUTES
@@ -80,6 +81,10 @@ Moment = Annotated[
 # Items that a filter may find: as many as a person has seen. If it finds more, nothing is done.
 AtMost = Annotated[float, msgspec.Meta(ge=0, le=1_000_000_000)]
 Ids = Annotated[list[str], schema(maxItems=MOST_GIVEN)]
+DecidedIds = Annotated[
+    list[str], schema(maxItems=MOST_DECIDED, examples=[["page-0f9d5a526c0a5d0e9a866f2f3f1d6f0b"]])
+]
+DecidedState = Annotated[Literal["unread", "done", "snoozed"], schema(examples=["done"])]
 # One that can't be fetched is among the failures.
 BulkUrls = Annotated[list[str], schema(maxItems=MOST_GIVEN)]
 
@@ -140,6 +145,13 @@ IMPOSSIBLE: dict[str, list[dict[str, Any]]] = {
         {
             "properties": {"action": {"const": "schedule"}},
             "not": {"required": ["intervalMinutes"]},
+        },
+    ],
+    "DecideBody": [
+        {"properties": {"state": {"const": "snoozed"}, "until": {"type": "null"}}},
+        {
+            "required": ["until"],
+            "properties": {"state": {"enum": ["unread", "done"]}, "until": {"type": "string"}},
         },
     ],
     "BulkRecordsBody": _one_of("urls"),

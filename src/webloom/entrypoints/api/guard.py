@@ -46,7 +46,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 ONCE = frozenset({b"host", b"origin", b"authorization", b"x-api-key", b"content-length"})
 COMPOSED = (  # beginnings of paths whose responses may be large
     "/metadata/records", "/api/jobs", "/api/queues/", "/api/watches", "/api/watch/pages",
-    "/api/watch/feed.atom", "/api/feeds/opml",
+    "/api/watch/feed.atom", "/api/feeds/opml", "/api/changes",
 )  # fmt: skip
 _UNCOUNTED = nullcontext()
 

@@ -41,6 +41,7 @@ TAGS = {
     "watches": "Pages that are checked on a schedule",
     "watch runs": "Checks of watches, and events of other programs",
     "watched pages": "Versions, changes and prices of watched pages",
+    "inbox": "Changes of all watches until someone has looked at them",
     "queues": "How deep the queues are, and their dead letters",
     "backup": "Everything as one file, and back",
     "installation": "Overview, health, metrics and settings",
