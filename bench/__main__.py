@@ -16,6 +16,7 @@ from bench import (
     command_line,
     compare,
     imports,
+    inbox,
     inventory,
     outage,
     scale,
@@ -37,6 +38,7 @@ BENCHES = {
     "attacks": attacks.measure,
     "imports": imports.measure,
     "watch": watch.measure,
+    "inbox": inbox.measure,
     "ui": admin_ui.measure,
 }
 

@@ -70,6 +70,14 @@ async def test_a_watch_is_kept_as_it_was_given(watching: Watching) -> None:
     assert await watching.watches.find_watch("other") is None
 
 
+async def test_the_names_of_those_that_exist(watching: Watching) -> None:
+    for name in ("one", "two"):
+        await watching.watches.add_watch(name, config(f"Name of {name}"), next_run_at=None)
+    found = await watching.watches.names(["two", "none", "two", "half \ud800"])
+    assert found == {"two": "Name of two"}
+    assert await watching.watches.names(set()) == {}
+
+
 async def test_a_watch_that_is_there_stays_as_it_is(watchings: Processes[Watching]) -> None:
     async with watchings.open() as one, watchings.open() as two:
         made = await asyncio.gather(

@@ -22,7 +22,8 @@ from webloom.entrypoints.api.openapi import TAGS
 _ID = re.compile(r"\{\w+\}")
 HERE = Path(__file__).parent
 PARTS = [("metadata", "addresses", "queues", "backup", "installation"),
-         ("feeds", "imports", "jobs"), ("watches",), ("watch runs", "watched pages")]  # fmt: skip
+         ("feeds", "imports", "jobs"), ("watches",),
+         ("watch runs", "watched pages", "inbox")]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -27,10 +27,9 @@ PORTS = {
 READS = frozenset({
     "all", "at_url", "change_logs", "count", "count_by_status", "count_chosen", "count_watches",
     "dead_letters", "deliveries", "depth", "entries", "find", "find_page", "find_run", "find_watch",
-    "first_failures",
-    "is_full", "list_pages", "muted_pages", "of_watch", "page", "page_of_records", "parsed",
-    "price_curve", "price_summary", "prices", "runs", "scan", "seen", "states", "tags", "usage",
-    "versions", "watches", "went_unread",
+    "first_failures", "is_full", "list_pages", "muted_pages", "names", "of_watch", "page",
+    "page_of_records", "parsed", "price_curve", "price_summary", "prices", "runs", "scan", "seen",
+    "states", "tags", "usage", "versions", "watches", "went_unread",
 })  # fmt: skip
 READERS = {"LiveRuns"}  # of the entry points: they keep a port, and read only
 

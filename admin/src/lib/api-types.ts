@@ -2688,11 +2688,9 @@ export interface components {
          * @description A page whose changes don't wait in the inbox, or wait again.
          */
         MuteBody: {
+            /** @example 5f0c2c0f9a1b3d5e */
             jobId: string;
-            /**
-             * Format: http-url
-             * @example https://example.com/
-             */
+            /** @example https://example.com/ */
             url: string;
             /** @default true */
             isMuted?: boolean;
@@ -9520,6 +9518,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "jobId": "5f0c2c0f9a1b3d5e",
+                 *       "url": "https://example.com/"
+                 *     }
+                 */
                 "application/json": components["schemas"]["MuteBody"];
             };
         };

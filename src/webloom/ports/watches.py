@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -29,6 +30,9 @@ class Watches(Protocol):
         """The watch with this id, and whether it is new. An existing one stays as it is."""
 
     async def find_watch(self, watch_id: str) -> Watch | None: ...
+
+    async def names(self, watch_ids: Collection[str]) -> dict[str, str]:
+        """Of those that exist, by their ids. Cheap, however many URLs they have."""
 
     async def watches(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
@@ -74,6 +75,12 @@ class StoredInbox(ABC):
         this state, or any, and at most MOST_SCANNED change logs. Raises BadCursor."""
 
     @abstractmethod
+    async def _count_latest(
+        self, state: InboxState | None, watch_id: str | None, *, most: int
+    ) -> Count:
+        """Of what `_latest` lists."""
+
+    @abstractmethod
     async def _read(self, rows: Sequence[Row]) -> list[Listed]:
         """Those that are still there, in this order."""
 
@@ -87,11 +94,13 @@ class StoredInbox(ABC):
         time = milliseconds_of(now)
         if chosen.state in WAITING:
             before = None if cursor is None else Place(*values_of(cursor, int, self.row_kind))
-            found: set[Place] = set()
-            for each in waiting_ranges(chosen.state, time):
-                found |= {
-                    *await self._waiting(each, chosen.watch_id, limit=limit + 1, before=before)
-                }
+            lists = await asyncio.gather(
+                *(
+                    self._waiting(each, chosen.watch_id, limit=limit + 1, before=before)
+                    for each in waiting_ranges(chosen.state, time)
+                )
+            )
+            found = {place for places in lists for place in places}
             page, following = page_of(sorted(found, reverse=True), limit, tuple)
             rows = [place.row for place in page]
         else:
@@ -108,8 +117,7 @@ class StoredInbox(ABC):
                 if count <= most:
                     count += await self._count_waiting(each, chosen.watch_id, most=most - count)
             return counted_to(most, count)
-        rows, following = await self._latest(chosen.state, chosen.watch_id, limit=most, cursor=None)
-        return counted_to(most, len(rows), is_all=following is None)
+        return await self._count_latest(chosen.state, chosen.watch_id, most=most)
 
     async def decide(self, ids: Sequence[str], wanted: Decision, *, now: datetime) -> list[str]:
         keys = {key: each for each in ids if (key := key_of(each)) is not None}

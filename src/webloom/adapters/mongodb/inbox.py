@@ -13,6 +13,7 @@ from webloom.adapters.mongodb.documents import Document, plain
 from webloom.adapters.mongodb.index_scan import (
     ScanPlan,
     behind,
+    count_index,
     cursor_behind,
     scan_index,
 )
@@ -41,6 +42,7 @@ from webloom.domain.inbox import (
     muted,
     with_unread,
 )
+from webloom.domain.listing import Count
 from webloom.domain.storage_event import milliseconds_of, moment_of, page_key
 from webloom.ports.inbox import MutedPage
 from webloom.stores.cursors import page_of
@@ -49,7 +51,6 @@ from webloom.stores.primitives import Now
 
 _PLACE = {"inboxAt": True}
 _LOOKED_AT = dict.fromkeys(("timestamp", "inbox"), True)
-_ID = {"timestamp": True}
 _COUNTER = "unread"  # the document of `went_unread`
 
 
@@ -95,15 +96,10 @@ class MongoInbox(StoredInbox):
     async def _latest(
         self, state: InboxState | None, watch_id: str | None, *, limit: int, cursor: str | None
     ) -> tuple[list[Row], str | None]:
-        plan = ScanPlan(index=CHANGES_LATEST_FIRST, found={}, accepts=_accepts(state))
-        if watch_id is not None:
-            plan = ScanPlan(
-                index=CHANGES_OF_WATCH, found={"jobId": plain(watch_id)}, accepts=plan.accepts
-            )
         with self._db.use():
             documents, last = await scan_index(
                 self._db.change_logs,
-                plan,
+                _plan(state, watch_id),
                 bounds=behind("timestamp", cursor),
                 order=CHANGES_LATEST_FIRST,
                 limit=limit,
@@ -111,6 +107,19 @@ class MongoInbox(StoredInbox):
                 shown=_LOOKED_AT,
             )
         return [each["_id"] for each in documents], cursor_behind("timestamp", last)
+
+    async def _count_latest(
+        self, state: InboxState | None, watch_id: str | None, *, most: int
+    ) -> Count:
+        with self._db.use():
+            return await count_index(
+                self._db.change_logs,
+                _plan(state, watch_id),
+                bounds={},
+                order=CHANGES_LATEST_FIRST,
+                filter_fields=_LOOKED_AT,
+                most=most,
+            )
 
     async def _read(self, rows: Sequence[Row]) -> list[Listed]:
         wanted = {"$in": list(rows)}
@@ -184,6 +193,13 @@ def _waiting(chosen: Range, watch_id: str | None) -> Document:
 
 def _index(watch_id: str | None) -> list[tuple[str, int]]:
     return CHANGES_WAITING if watch_id is None else CHANGES_WAITING_OF_WATCH
+
+
+def _plan(state: InboxState | None, watch_id: str | None) -> ScanPlan:
+    accepts = _accepts(state)
+    if watch_id is None:
+        return ScanPlan(index=CHANGES_LATEST_FIRST, found={}, accepts=accepts)
+    return ScanPlan(index=CHANGES_OF_WATCH, found={"jobId": plain(watch_id)}, accepts=accepts)
 
 
 def _accepts(state: InboxState | None) -> Callable[[Document], bool]:

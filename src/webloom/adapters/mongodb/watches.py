@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from pymongo import ASCENDING
@@ -59,6 +60,12 @@ class MongoWatches(StoredWatches):
         with self._db.use():
             found = self._db.watches.find(wanted, FIELDS, sort=order, limit=limit)
             return [watch_of(each) for each in await found.to_list()]
+
+    async def names(self, watch_ids: Collection[str]) -> dict[str, str]:
+        wanted = {"$in": [plain(each) for each in watch_ids]}
+        with self._db.use():
+            found = self._db.watches.find({"_id": wanted}, {"name": True})
+            return {each["_id"]: each["name"] for each in await found.to_list()}
 
     async def count_watches(self) -> WatchCounts:
         with self._db.use():

@@ -13,6 +13,7 @@ from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.index_scan import LAST, conditions, consistent_read, scan_index
 from webloom.adapters.sqlite.values import instant
 from webloom.domain.inbox import InboxState, Range, day_of, first_counted_day, muted
+from webloom.domain.listing import Count, counted_to
 from webloom.domain.storage_event import milliseconds_of
 from webloom.ports.inbox import MutedPage
 from webloom.stores.cursors import page_of, values_of
@@ -91,6 +92,12 @@ class SqliteInbox(StoredInbox):
             return [*ids], following
 
         return await self._db.scan(query)
+
+    async def _count_latest(
+        self, state: InboxState | None, watch_id: str | None, *, most: int
+    ) -> Count:
+        rows, following = await self._latest(state, watch_id, limit=most, cursor=None)
+        return counted_to(most, len(rows), is_all=following is None)
 
     async def _read(self, rows: Sequence[Row]) -> list[Listed]:
         def query(connection: sqlite3.Connection) -> list[Listed]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from webloom.adapters.sqlite.batches import for_each
+from webloom.adapters.sqlite.batches import as_json, for_each, plain
 from webloom.adapters.sqlite.database import Database, Operation
 from webloom.adapters.sqlite.page_codec import forget_validators
 from webloom.adapters.sqlite.primitives import SqliteDocuments, SqlitePairs
@@ -47,6 +47,13 @@ class SqliteWatches(StoredWatches):
         return await self._db.read(
             lambda connection: [watch_of(row) for row in connection.execute(query, values)]
         )
+
+    async def names(self, watch_ids: Collection[str]) -> dict[str, str]:
+        given = as_json([plain(each) for each in watch_ids])
+        query = (
+            "SELECT watch_id, name FROM watches WHERE watch_id IN (SELECT value FROM json_each(?))"
+        )
+        return await self._db.read(lambda connection: dict(connection.execute(query, (given,))))
 
     async def count_watches(self) -> WatchCounts:
         return await self._db.read(_counted)

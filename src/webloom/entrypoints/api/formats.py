@@ -55,6 +55,8 @@ TargetUrl = Annotated[str, schema(format="notification-url", examples=["https://
 # Of filters in bodies, as the query parameters are limited.
 Query = Annotated[str, msgspec.Meta(max_length=200)]
 LongUrl = Annotated[str, msgspec.Meta(max_length=8192)]
+PageUrl = Annotated[str, msgspec.Meta(max_length=8192, examples=["https://example.com/"])]
+WatchId = Annotated[str, msgspec.Meta(max_length=200, examples=["5f0c2c0f9a1b3d5e"])]
 PageType = Annotated[str, msgspec.Meta(max_length=40)]
 # Since 1970. JSON does not tell 28 from 28.0.
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799_999)]

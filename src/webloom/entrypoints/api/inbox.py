@@ -63,9 +63,7 @@ async def list_inbox(
     entries, following = await services.inbox.entries(
         query.chosen, now=now, limit=query.limit, cursor=query.cursor
     )
-    ids = sorted({each.change.watch_id for each in entries})
-    watches = await asyncio.gather(*map(services.watches.find_watch, ids))
-    names = {each.watch_id: each.config.name for each in watches if each is not None}
+    names = await services.watches.names({each.change.watch_id for each in entries})
     data = [
         entry_response(each, names.get(each.change.watch_id, each.change.watch_id))
         for each in entries

@@ -8,7 +8,7 @@ import msgspec
 
 from webloom.domain.errors import UrlRefused
 from webloom.domain.inbox import EntryKind, InboxState
-from webloom.entrypoints.api.formats import DecidedIds, DecidedState, HttpUrl, Moment
+from webloom.entrypoints.api.formats import DecidedIds, DecidedState, Moment, PageUrl, WatchId
 from webloom.entrypoints.api.schemas import CountedPage, Page, filled
 from webloom.entrypoints.api.watch_page_schemas import ChangeResponse, change_response
 from webloom.parsing.web_url import host_of, normalise
@@ -59,8 +59,8 @@ class Decided(msgspec.Struct, kw_only=True, rename="camel"):
 class MuteBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """A page whose changes don't wait in the inbox, or wait again."""
 
-    watch_id: str = msgspec.field(name="jobId")
-    url: HttpUrl
+    watch_id: WatchId = msgspec.field(name="jobId")
+    url: PageUrl
     is_muted: bool = True
 
 

@@ -164,10 +164,7 @@ async def atom_response(request: Request, services: Services, watch: Watch | Non
     """Of one watch, or all."""
     chosen = ChangeFilter(watch_id=None if watch is None else watch.watch_id)
     changes, _ = await services.page_history.change_logs(chosen, limit=FEED_ENTRIES)
-    names = {} if watch is None else {watch.watch_id: watch.config.name}
-    for watch_id in {each.watch_id for each in changes} - names.keys():
-        named = await services.watches.find_watch(watch_id)
-        names[watch_id] = watch_id if named is None else named.config.name
+    names = await services.watches.names({each.watch_id for each in changes})
     body = await asyncio.to_thread(
         atom_feed,
         changes,
