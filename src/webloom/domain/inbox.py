@@ -61,6 +61,10 @@ class Decision:
     state: InboxState
     until: datetime | None = None  # of snoozed ones; in the past: they are unread
 
+    def __post_init__(self) -> None:
+        if (self.state is InboxState.SNOOZED) != (self.until is not None):
+            raise ValueError("an entry is snoozed until a time, and only then")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Muting:
@@ -87,7 +91,7 @@ def decided(known: Triage, wanted: Decision, *, ts: int, now: int) -> Triage:
     """The same decision again changes nothing. `ts` is the time of the change."""
     at = ts if wanted.state is InboxState.UNREAD else None
     is_known = known.state_at(now) is wanted.state
-    if wanted.until is not None and wanted.state is InboxState.SNOOZED:
+    if wanted.until is not None:
         at = milliseconds_of(wanted.until)
         is_known = (known.state, known.at) == (wanted.state, at)
     decided_at = max(now, _decided_at(known) + 1)  # also if the clock was set back
