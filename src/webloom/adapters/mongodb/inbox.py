@@ -267,8 +267,7 @@ class UnreadCounter:
         await self._add(_More(number=number, after=after, until=until))
 
     async def add_pruned(self, number: int) -> None:
-        if number:
-            await self._add(_More(number=number))
+        await self._add(_More(number=number))
 
     async def counted_until(self) -> datetime | None:
         return (await self._known()).until

@@ -49,6 +49,7 @@ class MongoPageStorage:
         self._is_full = False
         self._measuring = asyncio.Lock()
         self._unread = UnreadCounter(database)
+        self._uncounted = 0  # change logs that waited, and were pruned
         self._prunable: dict[Prunable, tuple[Collection, Document]] = {
             Prunable.CONTENTS: (database.snapshots, {"bare": None}),
             Prunable.CHANGE_LOGS: (database.change_logs, {"untold": {"$ne": True}}),
@@ -102,6 +103,9 @@ class MongoPageStorage:
                     removed += await self._remove_oldest(prunable, size)
                 await self._db.measure_room()
             self._is_full = is_storage_full(self._size, 0, self._budget)  # after pruning
+            if self._uncounted and room.full is None:  # else nothing can be written
+                await self._unread.add_pruned(self._uncounted)
+                self._uncounted = 0
         self._measured_at = time.monotonic()
         return removed
 
@@ -125,7 +129,7 @@ class MongoPageStorage:
         is_emptied = prunable is Prunable.CONTENTS and self._db.room.full is None
         superseded = chosen | {"expireAt": {"$exists": True}}
         without = self._without_log if prunable is Prunable.EMPTIED_VERSIONS else []
-        removed = waiting = 0
+        removed = 0
         while self._size > goal:
             keys = []
             for each in await self._oldest(collection, superseded, *without):
@@ -140,10 +144,8 @@ class MongoPageStorage:
                 removed += await self._empty(superseded, keys)
             else:
                 oldest = superseded | {"_id": {"$in": keys}}
-                waiting += await self._waiting(collection, oldest)
+                self._uncounted += await self._waiting(collection, oldest)
                 removed += (await collection.delete_many(oldest)).deleted_count
-        if waiting and self._db.room.full is None:  # else nothing can be written
-            await self._unread.add_pruned(waiting)
         return removed
 
     async def _waiting(self, collection: Collection, chosen: Document) -> int:
