@@ -27,7 +27,7 @@ from webloom.entrypoints.cli.output import (
 from webloom.entrypoints.cli.price_curve import price_curve
 from webloom.entrypoints.cli.running import run_with_services
 from webloom.parsing.web_url import normalise
-from webloom.ports.page_history import ChangeFilter
+from webloom.ports.page_history import ChangeFilter, ChangeLog
 from webloom.ports.page_storage import Usage
 from webloom.ports.pages import PageFilter, StoredPage
 from webloom.ports.room import DatabaseSize
@@ -146,9 +146,7 @@ async def _print(services: Services, page: StoredPage, limit: int) -> None:
     changes, _ = await services.page_history.change_logs(
         ChangeFilter(watch_id=page.watch_id, url=page.url), limit=limit
     )
-    reasons = {
-        each.current: "; ".join(each.sentences) or _summary(each.changes) for each in changes
-    }
+    reasons = {each.current: what_changed(each) for each in changes}
     shown = table("version", "seen", "bytes", "what changed")
     for version in await services.page_history.versions(page.watch_id, page.url, limit=limit):
         shown.add_row(
@@ -199,6 +197,10 @@ async def _print_prices(services: Services, page: StoredPage, limit: int) -> Non
         cost = shown_price(record.price, record.currency)
         shown.add_row(_moment(record.timestamp), plain(cost), percent)
     show_table(shown, to)
+
+
+def what_changed(change: ChangeLog) -> str:
+    return "; ".join(change.sentences) or _summary(change.changes)
 
 
 def _summary(changes: object) -> str:

@@ -51,6 +51,7 @@ COMMANDS = {
         "watches:watch", "Watch pages: keep versions, changes and prices, and notify."
     ),
     "watches": Command("watches:app", "List, edit, run, pause and remove watches; lists."),
+    "changes": Command("changes:app", "Look at the changes of all watches; mark them as done."),
     "history": Command("history", "Show what was seen on a page."),
     "storage": Command("history:storage", "Show what watched pages take."),
     "export": Command("export", "Write the records, the newest first."),
