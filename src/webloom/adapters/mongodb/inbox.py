@@ -33,7 +33,6 @@ from webloom.adapters.mongodb.page_codec import (
     triage_of,
     whole_log,
 )
-from webloom.adapters.mongodb.page_writes import PageUpdate, update_pages
 from webloom.adapters.mongodb.primitives import Codec, MongoDocuments
 from webloom.domain.inbox import (
     InboxState,
@@ -150,7 +149,7 @@ class MongoInbox(StoredInbox):
             new = muted(known, is_muted=is_muted, now=milliseconds_of(now))
             if new is not None and new is not known:
                 update = page_update(watch_id, url, {"muting": muting_part(new)}, None)
-                await update_pages(self._db.pages, [PageUpdate(key, update)])
+                await self._db.pages.update_one({"_id": key}, update)
         return True
 
     async def muted_pages(
