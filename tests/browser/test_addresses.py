@@ -13,6 +13,8 @@ from browser.conftest import Watched
 
 PLACES = {
     "/": "Overview",
+    "/inbox": "Inbox",
+    "/inbox?state=snoozed": "Inbox",
     "/import-history": "Import history",
     "/feeds": "Feeds",
     "/feeds/new": "Add a feed",
@@ -53,7 +55,8 @@ def test_the_menu_leads_everywhere_by_keyboard_alone(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    for name in ("Import history", "Feeds", "Postings", "Inventory", "Watch", "Queues", "System"):
+    places = "Inbox, Import history, Feeds, Postings, Inventory, Watch, Queues, System"
+    for name in places.split(", "):
         page.get_by_role("navigation", name="Main").get_by_role("link", name=name).focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text(name)

@@ -45,6 +45,7 @@ RECORD = urlencode({"url": record(1).url})
 EDITED = urlencode({"jobId": watch_id(2)})
 SCREENS = [
     Screen(file="index", path="/", title="Overview", shows="main h2:text('Needs attention')"),
+    Screen(file="inbox", path="/inbox", title="Inbox", shows="main [data-entry]"),
     Screen(file="import-history", path="/import-history", title="Import history", shows=ROWS),
     Screen(
         file="import-history/_",

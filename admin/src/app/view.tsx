@@ -5,6 +5,8 @@ import { LinkButton } from "@/components/Button";
 import { Card, PageHead } from "@/components/Card";
 import { Loaded } from "@/components/States";
 import { api, type Schema } from "@/lib/api";
+import { waitingWords } from "@/lib/format";
+import { useInboxCounts } from "@/lib/inbox";
 import { useEvents } from "@/lib/live";
 import { useResource } from "@/lib/resource";
 import { LatestChanges } from "./LatestChanges";
@@ -47,10 +49,25 @@ function Overview({ overview }: { overview: Schema<"Overview"> }) {
           </Card>
           {!wasNew && <TryIt />}
         </div>
-        <Card title="Latest changes" actions={overview.changes.length > 0 && <LinkButton href="/watch?show=changes">All changes</LinkButton>}>
+        <Card title="Latest changes" actions={overview.changes.length > 0 && <ChangeLinks />}>
           <LatestChanges changes={overview.changes} watches={overview.watches} />
         </Card>
       </div>
     </div>
+  );
+}
+
+function ChangeLinks() {
+  const counts = useInboxCounts();
+  return (
+    <>
+      <LinkButton href="/inbox">
+        Inbox
+        <span className="min-w-18 text-right tabular-nums">
+          {counts && `${waitingWords(counts.unread, counts.unreadIsExact)} unread`}
+        </span>
+      </LinkButton>
+      <LinkButton href="/watch?show=changes">All changes</LinkButton>
+    </>
   );
 }

@@ -55,6 +55,38 @@ function comparedIn({ version }: Change): Compared {
   return { from: version.previous, to: version.current };
 }
 
+/** The diff of a change, on the screen of its page. */
+export function changeHref(change: Change): string {
+  const { from, to } = comparedIn(change);
+  return `${pagePath(change.jobId, change.url, from < to ? { from, to } : undefined)}#${DIFF}`;
+}
+
+/** The change itself: a price step, what else is different, and why people are notified. */
+export function WhatChanged({ change, currency }: { change: Change; currency: string | null }) {
+  const changes = change.changes as Record<string, unknown>;
+  const move = priceMove(changes);
+  const words = changeWords(changes);
+  return (
+    <>
+      {move && (
+        <p className="tabular-nums">
+          <PriceMoved {...move} currency={move.currency ?? currency} />
+        </p>
+      )}
+      {words.length > 0 && <p className="text-sm text-soft wrap-anywhere">{words.join(" · ")}</p>}
+      {change.alerts.length > 0 && (
+        <ul className="mt-1 flex flex-col gap-1" aria-label="Alerts">
+          {change.alerts.map((alert, index) => (
+            <li key={index} className="text-sm wrap-anywhere">
+              <Badge tone="busy">alert</Badge> {alertWords(alert)}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
 function Entry({
   change,
   known,
@@ -66,10 +98,6 @@ function Entry({
 } & Pick<Parameters<typeof Changes>[0], "watchNames" | "choice">) {
   const { from, to } = comparedIn(change);
   const versions = from < to ? { from, to } : undefined;
-  const href = `${pagePath(change.jobId, change.url, versions)}#${DIFF}`;
-  const changes = change.changes as Record<string, unknown>;
-  const move = priceMove(changes);
-  const words = changeWords(changes);
   const isChosen = choice !== undefined && versions !== undefined && choice.isChosen(versions);
   const choose = (event: MouseEvent) => {
     if (!choice || !versions || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -80,7 +108,7 @@ function Entry({
     <>
       <div className="flex flex-wrap items-baseline justify-between gap-x-3">
         <Link
-          href={href}
+          href={changeHref(change)}
           prefetch={false}
           onClick={choose}
           aria-current={isChosen || undefined}
@@ -104,21 +132,7 @@ function Entry({
           </To>
         </p>
       )}
-      {move && (
-        <p className="tabular-nums">
-          <PriceMoved {...move} currency={move.currency ?? known?.currency ?? null} />
-        </p>
-      )}
-      {words.length > 0 && <p className="text-sm text-soft wrap-anywhere">{words.join(" · ")}</p>}
-      {change.alerts.length > 0 && (
-        <ul className="mt-1 flex flex-col gap-1" aria-label="Alerts">
-          {change.alerts.map((alert, index) => (
-            <li key={index} className="text-sm wrap-anywhere">
-              <Badge tone="busy">alert</Badge> {alertWords(alert)}
-            </li>
-          ))}
-        </ul>
-      )}
+      <WhatChanged change={change} currency={known?.currency ?? null} />
     </>
   );
 }

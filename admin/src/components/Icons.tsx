@@ -18,6 +18,7 @@ function Icon({ children }: { children: ReactNode }) {
 }
 
 export const HomeIcon = () => <Icon><path d="M4 11l8-7 8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z" /></Icon>;
+export const InboxIcon = () => <Icon><path d="M4 13l3-8h10l3 8v6H4zm0 0h5l1 3h4l1-3h5" /></Icon>;
 export const HistoryIcon = () => <Icon><path d="M4 12a8 8 0 1 0 2.5-5.8L4 8m0-4v4h4m4-1v5l3 2" /></Icon>;
 export const FeedIcon = () => <Icon><path d="M5 5a14 14 0 0 1 14 14M5 11a8 8 0 0 1 8 8" /><circle cx="6" cy="18" r="1.5" /></Icon>;
 export const JobsIcon = () => <Icon><rect x="3" y="8" width="18" height="11" rx="2" /><path d="M9 8V6a1 1 0 0 1 1-1h4a1 1 0 0 1 1 1v2M3 13h18" /></Icon>;

@@ -22,6 +22,11 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
+/** "12", or "10,000+" where only so many were counted. */
+export function waitingWords(count: number, isExact: boolean): string {
+  return isExact ? number(count) : `${number(count)}+`;
+}
+
 export function bytes(count: number): string {
   const units = ["bytes", "KB", "MB", "GB", "TB"];
   let unit = 0;

@@ -1,6 +1,7 @@
 "use client";
 
 import { Suspense, useState, useSyncExternalStore, type ReactNode } from "react";
+import { InboxCount } from "@/components/Layout/InboxCount";
 import { KeyForm } from "@/components/Layout/KeyForm";
 import { Navbar } from "@/components/Layout/Navbar";
 import { Sidebar } from "@/components/Layout/Sidebar";
@@ -45,6 +46,7 @@ export function Layout({ children }: { children: ReactNode }) {
           Webloom is not responding. What you see may be out of date; this page updates by itself once it is back.
         </div>
       )}
+      <InboxCount />
       <Unsaved />
       <div className="fixed right-4 bottom-4 z-50 flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-2">
         <RunningActions />

@@ -5,7 +5,7 @@ import { useEffect, useState, type ReactNode } from "react";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { Checkbox } from "@/components/Form";
-import { Keys, PLACES, turnShortcuts, useShortcutsOn } from "@/lib/shortcuts";
+import { Keys, PLACES, runPageKey, turnShortcuts, usePageKeysShown, useShortcutsOn } from "@/lib/shortcuts";
 import { leave } from "@/lib/unsaved";
 
 /** Handles shortcuts on every page. `?` and the button list them. */
@@ -13,17 +13,18 @@ export function Shortcuts() {
   const router = useRouter();
   const isOn = useShortcutsOn();
   const [isShown, setShown] = useState(false);
+  const ofPage = usePageKeysShown();
   useEffect(() => {
     if (!isOn) return;
     const keys = new Keys();
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
       const action = keys.read(event.key, event.timeStamp);
-      if (action === null) return;
+      if (action === null || (action.kind === "page" && !runPageKey(action.key))) return;
       event.preventDefault();
       if (action.kind === "go") leave(() => router.push(action.href));
       else if (action.kind === "help") setShown(true);
-      else document.querySelector<HTMLInputElement>("main input[type=search]")?.focus();
+      else if (action.kind === "search") document.querySelector<HTMLInputElement>("main input[type=search]")?.focus();
     };
     window.addEventListener("keydown", onKey);
     return () => window.removeEventListener("keydown", onKey);
@@ -46,6 +47,11 @@ export function Shortcuts() {
             <Row keys={["/"]}>Search on this page</Row>
             {[...PLACES].map(([key, { name }]) => (
               <Row key={key} keys={["g", key]}>
+                {name}
+              </Row>
+            ))}
+            {ofPage.map(({ key, name }) => (
+              <Row key={key} keys={[key]}>
                 {name}
               </Row>
             ))}

@@ -7,15 +7,19 @@ import {
   FeedIcon,
   HistoryIcon,
   HomeIcon,
+  InboxIcon,
   InventoryIcon,
   JobsIcon,
   QueuesIcon,
   SystemIcon,
   WatchIcon,
 } from "@/components/Icons";
+import { waitingWords } from "@/lib/format";
+import { useInboxCounts } from "@/lib/inbox";
 
 const PLACES: { href: string; name: string; icon: ReactNode }[] = [
   { href: "/", name: "Overview", icon: <HomeIcon /> },
+  { href: "/inbox", name: "Inbox", icon: <InboxIcon /> },
   { href: "/import-history", name: "Import history", icon: <HistoryIcon /> },
   { href: "/feeds", name: "Feeds", icon: <FeedIcon /> },
   { href: "/jobs", name: "Postings", icon: <JobsIcon /> },
@@ -59,11 +63,24 @@ export function Sidebar({ isOpen, onLeave }: Props) {
               >
                 {icon}
                 {name}
+                {href === "/inbox" && <Waiting />}
               </Link>
             </li>
           );
         })}
       </ul>
     </nav>
+  );
+}
+
+/** How many changes wait in the inbox. */
+function Waiting() {
+  const counts = useInboxCounts();
+  if (counts === null || counts.unread === 0) return null;
+  return (
+    <span className="ml-auto rounded-full bg-accent px-2 text-xs leading-5 text-accent-ink tabular-nums">
+      {waitingWords(counts.unread, counts.unreadIsExact)}
+      <span className="sr-only"> unread</span>
+    </span>
   );
 }
