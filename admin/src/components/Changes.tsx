@@ -61,16 +61,18 @@ export function changeHref(change: Change): string {
   return `${pagePath(change.jobId, change.url, from < to ? { from, to } : undefined)}#${DIFF}`;
 }
 
-/** The change itself: a price step, what else is different, and why people are notified. */
-export function WhatChanged({ change, currency }: { change: Change; currency: string | null }) {
+/** The change itself: a price step, what else is different, and why people are notified. `currency`: of the page. */
+export function WhatChanged({ change, currency = null }: { change: Change; currency?: string | null }) {
   const changes = change.changes as Record<string, unknown>;
   const move = priceMove(changes);
   const words = changeWords(changes);
+  const notified = change.reasons.find(({ kind }) => kind === "price");
+  const ofReason = notified && "currency" in notified ? notified.currency : null;
   return (
     <>
       {move && (
         <p className="tabular-nums">
-          <PriceMoved {...move} currency={move.currency ?? currency} />
+          <PriceMoved {...move} currency={move.currency ?? ofReason ?? currency} />
         </p>
       )}
       {words.length > 0 && <p className="text-sm text-soft wrap-anywhere">{words.join(" · ")}</p>}

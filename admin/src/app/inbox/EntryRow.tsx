@@ -33,7 +33,7 @@ export function EntryRow({ entry, act }: { entry: Entry; act: Act }) {
           {entry.name}
         </To>
       </p>
-      <WhatChanged change={entry} currency={null} />
+      <WhatChanged change={entry} />
       {entry.snoozedUntil && (
         <p className="text-sm text-soft">
           Comes back <Time at={entry.snoozedUntil} />
