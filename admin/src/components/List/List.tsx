@@ -184,10 +184,14 @@ function chosenBy<T>({ keys }: Selection, { ids = "ids", idsOf }: NonNullable<Li
 function useWidth(box: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
-    if (box.current === null) return;
-    // It calls back before anything is painted. At once: rows must not be painted as cards first.
-    const observer = new ResizeObserver(([entry]) => flushSync(() => setWidth(entry?.contentRect.width ?? 0)));
-    observer.observe(box.current);
+    const measured = box.current;
+    if (measured === null) return;
+    const look = () => setWidth(measured.clientWidth);
+    // Rows must not be painted as cards first. The observer alone would be too late for a list that is rendered in the
+    // callback of another one: its first call comes a frame later.
+    look();
+    const observer = new ResizeObserver(() => flushSync(look));
+    observer.observe(measured);
     return () => observer.disconnect();
   }, [box]);
   return width;
